@@ -152,7 +152,8 @@ class Proposal:
     """An edit that a guard stopped and that waits for a person: one line of `.pending.jsonl`.
 
     `old_text` empty means an append; `new_text` empty means a removal. A proposal without a `file` is an
-    entry that could not be dreamt. `guard` names the check that stopped it.
+    entry that could not be dreamt. `guard` names the check that stopped it. `batch` is the id of what proposed it: one
+    run, or one import.
     """
 
     id: int
@@ -164,6 +165,7 @@ class Proposal:
     reason: str
     findings: tuple[str, ...]
     entries: tuple[int, ...]
+    batch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

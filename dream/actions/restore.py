@@ -6,6 +6,7 @@ is asked for exactly (`at`). So a restore can itself be taken back, and nothing 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
-from dream.errors import Conflict, GitError
+from dream.errors import Conflict, GitError, UnknownRevision
 from dream.models import MEMORY_FILES, MemoryFile, Rejected
 from dream.text.words import without_bullet
 from dream.versions import STATE, applied, is_memory, log, read_all, transaction
@@ -32,6 +33,8 @@ WHERE: Mapping[Mode, str] = {"before": "as it was just before", "only": "without
 # The state that goes back with the files; the facts that a person took back only ever grow.
 _CURSOR, _PENDING, _REJECTED, _FORMAT = STATE
 _TRAVELS = (_CURSOR, _PENDING)
+RESTORES_BATCH = "Dream-Restores-Batch"  # the trailer of a restore that took a batch back
+_BATCH = re.compile(r"b-[0-9a-f]{8}")
 _WORDS: Mapping[Mode, str] = {"before": "before", "only": "without", "at": "at"}
 
 
@@ -42,7 +45,8 @@ class Restored:
     `diff` is what changes on disk, from now to then. `sha` is the new commit; None in a dry run and when there was
     nothing to do, which `reason` then says. `forgotten` are the facts that no later dream writes again.
     `kept` are a person's later changes that stay. `held` are files that a person saved at that very moment:
-    theirs stays. `hand` is the commit of what a person had typed and not yet committed.
+    theirs stays. `hand` is the commit of what a person had typed and not yet committed. `batch` is what was taken back
+    as a whole; `change` is then the newest of it.
     """
 
     change: Change
@@ -54,6 +58,7 @@ class Restored:
     kept: tuple[Change, ...] = ()
     held: tuple[str, ...] = ()
     hand: str | None = None
+    batch: str = ""
 
 
 def restore(
@@ -95,12 +100,41 @@ def restore(
         return plan if dry_run or reason else _commit(workspace, plan, present, target, now)
 
 
+def restore_batch(
+    workspace: Workspace, batch: str, *, forget: bool = False, dry_run: bool = False, now: datetime
+) -> Restored:
+    """Take back all that one run, or one import, committed, by one new commit; what came later stays.
+
+    What it holds for review leaves the queue too. Raises UnknownRevision, Conflict, Busy, as `restore`.
+    """
+    with nullcontext() if dry_run else run_lock(workspace.private), workspace.git.reading():
+        if not dry_run:
+            transaction.recover(workspace)
+        present = read_all(workspace.root)
+        changes = workspace.git.log(batch=batch) if _BATCH.fullmatch(batch) else []
+        if not changes:
+            raise UnknownRevision(f"{batch!r} names no batch; `dream log SHA` tells a change's.")
+        target = present
+        for change in changes:
+            target = _without(workspace.git, change, target)
+        if _PENDING in target:
+            waiting = [one for one in review_files.parse_pending(target[_PENDING]) if one.batch != batch]
+            target = {**target, _PENDING: review_files.render_pending(waiting)}
+        forgotten = _forgotten(present, target, changes[0], now) if forget else ()
+        if forgotten:
+            target = {**target, _REJECTED: review_files.grown(present.get(_REJECTED, b""), forgotten)}
+        reason = f"Memory already is without batch {batch}; there is nothing to do." if target == present else ""
+        plan = Restored(changes[0], "only", _diff(present, target), None, reason, forgotten, batch=batch)
+        return plan if dry_run or reason else _commit(workspace, plan, present, target, now)
+
+
 def _commit(
     workspace: Workspace, plan: Restored, present: Mapping[str, bytes], target: Mapping[str, bytes], now: datetime
 ) -> Restored:
     changes = {path: target.get(path) for path in sorted({*present, *target})}
     trailers = {"Dream-Restores": plan.change.sha, "Dream-Restore-Mode": plan.mode}
-    note = f"({_WORDS[plan.mode]} {plan.change.sha[:10]})"
+    trailers |= {RESTORES_BATCH: plan.batch} if plan.batch else {}
+    note = f"(without {plan.batch})" if plan.batch else f"({_WORDS[plan.mode]} {plan.change.sha[:10]})"
     message = partial(log.build, "restore", note=note, trailers=trailers)
     expected = {path: data for path, data in present.items() if is_memory(path)}
     missing = dict.fromkeys((path for path in changes if is_memory(path)), None)

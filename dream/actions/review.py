@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
 from functools import partial
+from itertools import groupby
 
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
@@ -99,7 +100,9 @@ def _ended(rows: Sequence[str], *, like: str) -> str:
 
 
 EDITED = "edited and accepted"
+IMPORT = "import"  # the guard that holds what another tool remembers, until the person accepts it
 Pick = int | tuple[int, int]  # a proposal, or one of its findings
+Part = tuple[Proposal, Proposal | None, Proposal | None]  # and what is left of it when it is accepted, or rejected
 
 
 def accept(
@@ -110,30 +113,40 @@ def accept(
     locked: bool = False,
     instead: str | None = None,
 ) -> Decided:
-    """Apply exactly the proposals `numbers`, in one commit; one that no longer fits stays held.
+    """Apply exactly the proposals `numbers`, in one commit, and those of an import in one of its own.
+
+    One that no longer fits stays held.
 
     `instead` is what a person wants written in place of the one finding that is named: the commit is then theirs.
     Raises UsageError for a number that nothing waits under, and Busy.
     """
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
-        found = _look(workspace, now)
-        texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in MEMORY_FILES}
-        before = dict(texts)
-        done, misfits, left = [], [], list[Proposal]()
-        for held, rest, _ in _chosen(workspace, numbers):
-            proposal = held if instead is None else edited(held, clean(instead))
-            try:
-                _apply(proposal, texts)
-                done.append(proposal)
-                left += [rest] if rest else []
-            except _NoFitError as error:
-                misfits.append((proposal, str(error)))
-        changes: dict[str, bytes | None] = {
-            file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
-        }
-        word = "accepted" if instead is None else EDITED
-        sha = _commit(workspace, changes, found, done, left, word, now)
-        return Decided(tuple(done), tuple(misfits), sha)
+        together = groupby(_chosen(workspace, numbers), lambda one: one[0].batch if one[0].guard == IMPORT else "")
+        made = [_accepted(workspace, list(parts), instead, now) for _, parts in together]
+        done = tuple(one for each in made for one in each.done)
+        misfits = tuple(one for each in made for one in each.misfits)
+        return Decided(done, misfits, next((each.sha for each in reversed(made) if each.sha), None))
+
+
+def _accepted(workspace: Workspace, parts: Sequence[Part], instead: str | None, now: datetime) -> Decided:
+    found = _look(workspace, now)
+    texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in MEMORY_FILES}
+    before = dict(texts)
+    done, misfits, left = [], [], list[Proposal]()
+    for held, rest, _ in parts:
+        proposal = held if instead is None else edited(held, clean(instead))
+        try:
+            _apply(proposal, texts)
+            done.append(proposal)
+            left += [rest] if rest else []
+        except _NoFitError as error:
+            misfits.append((proposal, str(error)))
+    changes: dict[str, bytes | None] = {
+        file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
+    }
+    word = "accepted" if instead is None else EDITED
+    sha = _commit(workspace, changes, found, done, left, word, now)
+    return Decided(tuple(done), tuple(misfits), sha)
 
 
 def reject(
@@ -167,8 +180,8 @@ def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
     return {**read_all(workspace.root)}
 
 
-def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[tuple[Proposal, Proposal | None, Proposal | None]]:
-    """Find what the numbers name, each with what is left of it when it is accepted, and when it is rejected."""
+def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[Part]:
+    """Find what the numbers name."""
     waiting = {proposal.id: proposal for proposal in workspace.pending()}
     asked: dict[int, set[int]] = {}
     for number in numbers:
@@ -177,7 +190,7 @@ def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[tuple[Proposa
     missing = [str(number) for number in asked if number not in waiting]
     if missing:
         raise UsageError(f"Nothing waits under {', '.join(missing)}; `dream review` lists what does.")
-    chosen: list[tuple[Proposal, Proposal | None, Proposal | None]] = []
+    chosen: list[Part] = []
     for number, places in asked.items():
         proposal = waiting[number]
         everything = places == set(range(1, len(findings_of(proposal)) + 1))
@@ -241,7 +254,9 @@ def _commit(
 
     outcomes = [outcome for one in decided for outcome in _outcomes(one)] if word != "rejected" else []
     kind: ChangeKind = "hand" if word == EDITED else "dream"
-    message = partial(log.build, kind, outcomes=outcomes, note=f"({word} in review: {names})")
+    batches = {one.batch for one in decided}
+    trailers = {log.BATCH: batches.pop()} if len(batches) == 1 and "" not in batches else None
+    message = partial(log.build, kind, outcomes=outcomes, note=f"({word} in review: {names})", trailers=trailers)
     wanted = {**changes, review_files.PENDING: review_files.render_pending(left)}
     return transaction.commit(workspace, wanted, expected=found, message=message, now=now).sha
 

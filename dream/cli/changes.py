@@ -97,6 +97,8 @@ def _show(shown: Shown) -> None:
         output.say(f"Model: {change.model}", fold=True)
     if change.usage:
         output.say(f"Cost: {show.bill(change.usage)}")
+    if change.batch:
+        output.say(f"Batch: {change.batch} (dream restore --batch {change.batch})", dim=True)
     output.say()
     show.diff(shown.diff)
 
@@ -160,6 +162,9 @@ def _absent(workspace: Workspace, text: str) -> None:
 @click.command("restore", cls=group.DreamCommand)
 @click.argument("sha", required=False, shell_complete=group.shas)
 @click.option("--only", is_flag=True, help="Undo that one change and keep all later ones.")
+@click.option(
+    "--batch", metavar="ID", help="Undo all that one run, or one import, committed, and keep what came later."
+)
 @click.option("--at", is_flag=True, help="Restore to exactly that commit instead of just before it.")
 @click.option("--forget", is_flag=True, help="Remember what is removed, so that no later dream writes it again.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be undone; change nothing.")
@@ -169,6 +174,7 @@ def _absent(workspace: Workspace, text: str) -> None:
 def restore_command(
     sha: str | None,
     only: bool,
+    batch: str | None,
     at: bool,
     forget: bool,
     dry_run: bool,
@@ -187,19 +193,25 @@ def restore_command(
     Examples:
       dream restore 3f9c2a71               memory as it was before 3f9c2a71
       dream restore 3f9c2a71 --only        without 3f9c2a71, with all that came after it
+      dream restore --batch b-7f3a91c2     without all that this run or import committed
       dream restore 3f9c2a71 --dry-run
       dream-restore 3f9c2a71 --yes --forget
     """
-    from dream.actions.restore import restore
+    from dream.actions.restore import restore, restore_batch
 
     if only and at:
         raise UsageError("--only and --at exclude each other.")
-    if sha is None:
+    if batch and (sha or only or at):
+        raise UsageError("--batch names what to take back by itself: no SHA, --only or --at with it.")
+    if sha is None and batch is None:
         if listed(group.open_workspace(directory), as_json=as_json):
             output.problem("Name one of these: `dream restore SHA` puts memory back as it was just before it.")
         return None
     mode: Mode = "only" if only else "at" if at else "before"
-    restoring = partial(restore, group.open_workspace(directory), sha, mode=mode, forget=forget)
+    workspace = group.open_workspace(directory)
+    restoring = partial(restore, workspace, sha or "", mode=mode, forget=forget)
+    if batch:
+        restoring = partial(restore_batch, workspace, batch, forget=forget)
     # 1. What would be undone, where that is asked for or a person is there to be asked.
     if dry_run or (group.somebody_answers() and not (yes or as_json)):
         preview = restoring(dry_run=True, now=group.now())
@@ -229,6 +241,7 @@ def _shape(done: Restored, *, dry_run: bool) -> dict[str, object]:
         "commit": done.sha,
         "restored": done.change.sha,
         "mode": done.mode,
+        "batch": done.batch,
         "dry_run": dry_run,
         "files": done.diff.files,
         "diff": done.diff.text,
@@ -241,7 +254,7 @@ def _shape(done: Restored, *, dry_run: bool) -> dict[str, object]:
 
 
 def _preview(preview: Restored) -> None:
-    output.say(f"{show.short(preview.change.sha)}  {preview.change.subject}", bold=True)
+    output.say(preview.batch or f"{show.short(preview.change.sha)}  {preview.change.subject}", bold=True)
     if not preview.diff.text:
         output.say(preview.reason or "Nothing would change.")
         return
@@ -262,7 +275,8 @@ def _done(done: Restored) -> None:
         output.say(done.reason or "Nothing had to change.")
         return
     changed = show.changed(done.diff.files) or "the cursor only"
-    output.say(f"Memory is {WHERE[done.mode]} {show.short(done.change.sha)}: {changed}.", bold=True)
+    where = f"without batch {done.batch}" if done.batch else f"{WHERE[done.mode]} {show.short(done.change.sha)}"
+    output.say(f"Memory is {where}: {changed}.", bold=True)
     for fact in done.forgotten:
         output.say(f"Never again: {fact.text}", colour="yellow")
     for path in done.held:

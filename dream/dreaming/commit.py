@@ -148,6 +148,7 @@ class Landing:
     now: datetime
     note: str
     moved: Sequence[Moved] = ()
+    batch: str = ""
 
     def hold(self, stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
         """Queue the edits of files that a person saved meanwhile and that would not merge: theirs stays."""
@@ -156,6 +157,7 @@ class Landing:
         queue = [*(item for item in self.found.pending if item not in true), *self.waiting]
         last = self.numbers.last(queue)
         late = held_back(self.edited.draft, self.edited.outcomes, paths, queue, last, self.now)
+        late = [replace(item, batch=self.batch) for item in late]
         self.numbers.given(late)
         outcomes = tuple(_held_back(outcome, paths) for outcome in self.report.outcomes)
         self.report = replace(self.report, outcomes=outcomes, true=true)
@@ -172,6 +174,7 @@ class Landing:
             usage=self.report.usage,
             note=self.note,
             moved=self.moved,
+            trailers={log.BATCH: self.batch} if self.batch else None,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -129,6 +129,7 @@ class Dreamer:
         self._imagined: dict[str, bytes | None] = {}  # what a dry run would have written
         self._numbers = ProposalNumbers(workspace.git, workspace.private)
         self._heard: dict[int, Heard] = {}
+        self._batch = log.new_batch()  # what one run commits can be taken back as a whole
 
     def next_batch(self) -> list[Entry]:
         """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
@@ -246,7 +247,7 @@ class Dreamer:
         batch: Sequence[Entry],
         found: Snapshot,
         edited: Edited,
-        waiting: Sequence[Proposal],
+        waiting: Iterable[Proposal],
         mark: int,
         note: str = "",
         withdrawn: Sequence[Proposal] = (),
@@ -255,6 +256,7 @@ class Dreamer:
         usage = self._models.meter.since(mark)
         recent = partial(trace.written_since, self._workspace, self._clock() - RECENT)
         day = self._brief.day
+        waiting = [replace(one, batch=self._batch) for one in waiting]
         change = commit.compose(found, edited.draft, waiting, entries[1], self._settings, day, recent, withdrawn)
         notes = (*edited.notes, *change.notes)
         report = BatchReport(entries, edited.outcomes, {}, usage, notes=notes, true=change.true)
@@ -266,7 +268,7 @@ class Dreamer:
         self._numbers.given(waiting)
         names = self._models.names(mark)
         now = self._clock()
-        landing = Landing(report, found, edited, waiting, self._numbers, names, now, note, change.moved)
+        landing = Landing(report, found, edited, waiting, self._numbers, names, now, note, change.moved, self._batch)
         done = transaction.commit(
             self._workspace,
             change.files,

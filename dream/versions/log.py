@@ -6,6 +6,7 @@ A message is written from what was applied, never by the model, and read back he
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,7 +29,8 @@ SUBJECT_CHARS = 48  # of a finding in a subject: with the rest of it, what `git 
 FORGOTTEN = "[forgotten]"
 TIDY = "tidy"  # the note of a dream that took in no entries, and only kept up what is there
 
-_TRAILERS = ("Dream-Kind", "Dream-Entries", "Dream-Model", "Dream-Usage")
+BATCH = "Dream-Batch"  # the trailer of what one run, or one import, committed
+_TRAILERS = ("Dream-Kind", "Dream-Entries", "Dream-Model", "Dream-Usage", BATCH)
 _FIELDS = ["%H", "%P", "%cI", "%s", *(f"%(trailers:key={name},valueonly,separator=%x1d)" for name in _TRAILERS)]
 _FORMAT = "--format=%x1e" + "%x1f".join(_FIELDS) + "%x1f"
 _WHOLE = ("-z", f"{_FORMAT}%B%x1f", "--numstat", "--patch", *PLAIN)
@@ -57,7 +59,7 @@ class Change:
     """One commit that dream made.
 
     `files` counts lines of the files that a person reads, by path; `entries` are the first and last cursor dreamt.
-    `parent` is None for the very first commit.
+    `parent` is None for the very first commit. `batch` is the id of the run or the import that made it.
     """
 
     sha: str
@@ -69,6 +71,7 @@ class Change:
     parent: str | None
     model: str | None = None
     usage: Usage | None = None
+    batch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +92,25 @@ class Moved:
     lines: tuple[str, ...]
 
 
-def log(git: Git, limit: int | None = None, after: str | None = None, kind: ChangeKind | None = None) -> list[Change]:
-    """List the changes, newest first: at most `limit`, only those made after the commit `after`, or of one `kind`."""
+def new_batch() -> str:
+    """Return a new id for what one run, or one import, commits."""
+    return f"b-{secrets.token_hex(4)}"
+
+
+def log(
+    git: Git, limit: int | None = None, after: str | None = None, kind: ChangeKind | None = None, batch: str = ""
+) -> list[Change]:
+    """List the changes, newest first: at most `limit`, made after the commit `after`, of one `kind`, of one `batch`."""
     if limit is not None and limit <= 0:
         return []
     bound = [f"--max-count={limit}"] if limit is not None else []
     revisions = ["HEAD", *([f"^{after}"] if after else [])]
     marks = _OURS if kind is None else (f"--grep=^Dream-Kind: {kind}$",)
+    marks = (f"--grep=^{BATCH}: {batch}$",) if batch else marks
     arguments = ["log", "-z", _FORMAT, "--numstat", *PLAIN, *marks, *bound, "--end-of-options", *revisions]
     changes = _changes(git.run(*arguments, "--"))
-    return [change for change in changes if change is not None and kind in (None, change.kind)]
+    found = [change for change in changes if change is not None and kind in (None, change.kind)]
+    return [change for change in found if not batch or change.batch == batch]
 
 
 def show(git: Git, sha: str) -> Shown:
@@ -299,8 +311,8 @@ def _shown(printed: bytes) -> Shown | None:
     header, _, rest = printed.partition(b"\x1f\0")
     fields = header.decode("utf-8", "replace").removeprefix("\x1e").split("\x1f")
     diff = split(rest.lstrip(b"\n\0").rstrip(b"\0"))
-    change = _change(fields[:8], diff.files)
-    return None if change is None else Shown(change, _without_trailers(fields[8]), diff.text)
+    change = _change(fields[:-1], diff.files)
+    return None if change is None else Shown(change, _without_trailers(fields[-1]), diff.text)
 
 
 def _changes(printed: bytes) -> Iterator[Change | None]:
@@ -310,7 +322,7 @@ def _changes(printed: bytes) -> Iterator[Change | None]:
 
 
 def _change(fields: list[str], files: Mapping[str, LineCount]) -> Change | None:
-    sha, parents, time, subject, trailer, entries, model, usage = fields
+    sha, parents, time, subject, trailer, entries, model, usage, batch = fields
     kind = kind_of(subject, trailer)
     if kind is None:
         return None
@@ -324,6 +336,7 @@ def _change(fields: list[str], files: Mapping[str, LineCount]) -> Change | None:
         parent=parents.split(" ")[0] or None,
         model=model or None,
         usage=parse_usage(usage),
+        batch=batch,
     )
 
 

@@ -209,13 +209,13 @@ class GitStore:
                 report.unlink(missing_ok=True)
 
     def log(
-        self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None
+        self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None, batch: str = ""
     ) -> list[Change]:
-        """List the changes that dream made, newest first: at most `limit`, made after a commit, of one kind."""
+        """List the changes that dream made, newest first: at most `limit`, after a commit, of one kind or batch."""
         from dream.versions import log
 
         try:
-            return log.log(self.git, limit, after, kind)
+            return log.log(self.git, limit, after, kind, batch)
         except GitError:
             if self.head() is None:  # a crash before the very first commit
                 return []

@@ -81,7 +81,7 @@ def _parsed(data: bytes, file: str, read: Callable[[dict[str, Any]], T], report:
 
 def render_pending(proposals: Iterable[Proposal]) -> bytes:
     """Write proposals as JSON lines."""
-    return b"".join(_line(asdict(proposal)) for proposal in proposals)
+    return b"".join(_line(_plain(proposal)) for proposal in proposals)
 
 
 def grown(data: bytes, facts: Iterable[Rejected]) -> bytes:
@@ -90,9 +90,9 @@ def grown(data: bytes, facts: Iterable[Rejected]) -> bytes:
     return whole + b"".join(_line(_plain(fact)) for fact in facts)
 
 
-def _plain(fact: Rejected) -> dict[str, Any]:
-    row = asdict(fact)
-    return {name: value for name, value in row.items() if name not in ("removal", "lifted") or value}
+def _plain(value: Proposal | Rejected) -> dict[str, Any]:
+    row = asdict(value)
+    return {name: one for name, one in row.items() if name not in ("removal", "lifted", "batch") or one}
 
 
 def _line(row: dict[str, Any]) -> bytes:
@@ -117,6 +117,7 @@ def _proposal(row: dict[str, Any]) -> Proposal:
         reason=_text(row["reason"]),
         findings=tuple(_text(finding) for finding in row["findings"]),
         entries=tuple(int(cursor) for cursor in row["entries"]),
+        batch=_text(row.get("batch", "")),
     )
 
 

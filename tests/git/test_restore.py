@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from dream.actions.restore import restore
+from dream.actions.restore import restore, restore_batch
 from dream.errors import Busy, Conflict, GitError, UnknownRevision
-from dream.versions import transaction
+from dream.models import Proposal
+from dream.versions import log, transaction
 from dream.workspace.lock import run_lock
+from dream.workspace.review_files import render_pending
 from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, fingerprint, git, make, read, save, state, type_line
 
@@ -241,3 +244,30 @@ def test_the_older_dreams_of_nanobot_can_be_taken_back(tmp_path: Path) -> None:
     workspace = make(root)
     restore(workspace, old[:7], now=NOW)
     assert read(workspace, "USER.md") == b"# User\n- Mei\n"
+
+
+def test_a_batch_goes_as_a_whole_with_what_it_holds_and_later_changes_stay(workspace: Workspace) -> None:
+    def of_batch(line: str, batch: str) -> None:
+        before = read(workspace, "USER.md") or b""
+        message = partial(log.build, "dream", trailers={log.BATCH: batch})
+        changes: dict[str, bytes | None] = {"USER.md": before + line.encode() + b"\n"}
+        transaction.commit(workspace, changes, expected={"USER.md": before}, message=message, now=NOW)
+
+    held = [
+        Proposal(number, NOW, "USER.md", "", "- held\n", "review", "", (), (), batch)
+        for number, batch in ((1, "b-00000001"), (2, "b-00000002"))
+    ]
+    of_batch("- one", "b-00000001")
+    of_batch("- two", "b-00000002")
+    of_batch("- three", "b-00000001")
+    save(workspace, PENDING, render_pending(held))
+    type_line(workspace, "- typed")
+    assert restore_batch(workspace, "b-00000001", dry_run=True, now=NOW).sha is None
+    done = restore_batch(workspace, "b-00000001", now=NOW)
+    text = (read(workspace, "USER.md") or b"").decode()
+    assert ["- one" in text, "- two" in text, "- three" in text, "- typed" in text] == [False, True, False, True]
+    assert workspace.pending() == held[1:]
+    restore(workspace, done.sha or "", now=NOW)
+    assert "- one" in (read(workspace, "USER.md") or b"").decode()
+    with pytest.raises(UnknownRevision, match="names no batch"):
+        restore_batch(workspace, "b-0000000f", now=NOW)
