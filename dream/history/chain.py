@@ -10,14 +10,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from dream.history.checksums import FIRST, checksum, is_as_written, marked, more_after
 from dream.history.entries import BrokenRow, Outline, checked, is_ours, is_whole, legible_cursor, outline
 from dream.workspace.files import CHUNK, LOST, Records, lines, lines_backwards
 
-WITNESS = 64  # bytes before the end of what was read that must be as they were
 _CURSOR = re.compile(rb'\s*\{\s*"cursor"\s*:\s*(\d{1,15})\s*[,}]')
 
 Range = tuple[int, int]  # the first and the last cursor
@@ -73,34 +72,6 @@ def line_at(descriptor: int, offset: int) -> int:
     return number
 
 
-@dataclass(slots=True)
-class ReadUntil:
-    """How far an open log was read, so that one who goes on reads only what was appended since."""
-
-    inode: int = -1
-    start: int = 0
-    end: int = 0
-    witness: bytes = b""
-
-    def fits(self, descriptor: int, inode: int, start: int, end: int) -> bool:
-        """Return whether this is a beginning of the open file as it is now."""
-        if (self.inode, self.start) != (inode, start) or self.end > end:
-            return False
-        kept = len(self.witness)
-        return not kept or os.pread(descriptor, kept, self.end - kept) == self.witness
-
-    def go(self, descriptor: int, end: int) -> None:
-        """Go on to `end`."""
-        self.end = end
-        kept = min(WITNESS, end - self.start)
-        self.witness = os.pread(descriptor, kept, end - kept)
-
-    def appended(self, data: bytes) -> None:
-        """Go on over what was just appended."""
-        self.end += len(data)
-        self.witness = data[-WITNESS:]
-
-
 # What is gone from the log: cursors rise by one and each checksum continues the line before, across all files.
 #
 # A loss that a person has accepted (`dream doctor --repair`), or that was there when the workspace was adopted,
@@ -152,14 +123,6 @@ class Chain:
     def stands_at(self, highest: int, last: str) -> None:
         """Go on to the last of lines that are known to be sound."""
         self.highest, self.last, self.sealed, self.loose = highest, last, last, False
-
-
-@dataclass(slots=True)
-class Followed:
-    """A log as far as it was followed."""
-
-    reached: ReadUntil = field(default_factory=ReadUntil)
-    chain: Chain = field(default_factory=Chain)
 
 
 @dataclass(frozen=True, slots=True)

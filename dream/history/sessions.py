@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from dream.errors import HistoryError
 from dream.history.archive import Archived
-from dream.history.chain import ReadUntil
 from dream.history.entries import DERIVED, DIGEST_CHARS, HIGHEST, BrokenRow, Outline, outline, outlined
 from dream.models import Entry
 from dream.workspace.files import lines, opened, size_of
@@ -66,7 +65,7 @@ class SessionTails:
         self._folder = folder
         self._guard = threading.RLock()
         self._log = Known()
-        self._reached = ReadUntil()
+        self._read: tuple[int, int, int] = (0, 0, 0)  # inode, start and end of the log that `_log` is of
         self._full: Sequence[Archived] = ()  # the archive whose files the index was seen to hold
 
     def tails(self, view: View, sessions: Iterable[str]) -> dict[str, Tail]:
@@ -99,25 +98,24 @@ class SessionTails:
                 found[session] = max(position, found.get(session, 0))
             return found
 
-    def appended(self, inode: int, size: int, data: bytes, entries: Iterable[Entry]) -> None:
-        """Note what was just appended to the log at `size`, where all before it is known."""
+    def appended(self, inode: int, size: int, added: int, entries: Iterable[Entry]) -> None:
+        """Note what was just appended to the log at `size`, `added` bytes, where all before it is known."""
         with self._guard:
-            if (self._reached.inode, self._reached.start, self._reached.end) == (inode, 0, size):
+            if self._read == (inode, 0, size):
                 for entry in entries:
                     self._log.note(outlined(entry))
-                self._reached.appended(data)
+                self._read = inode, 0, size + added
 
     def doubt(self) -> None:
         """Read the log anew before the next answer."""
         with self._guard:
-            self._reached = ReadUntil()
+            self._read = (0, 0, 0)
 
     def _catch_up(self, view: View) -> None:
-        if not self._reached.fits(view.descriptor, view.inode, view.start, view.end):
-            self._log, self._reached = Known(), ReadUntil(view.inode, view.start, view.start)
-        if self._reached.end < view.end:
-            self._log.read(view.descriptor, self._reached.end, view.end)
-            self._reached.go(view.descriptor, view.end)
+        if self._read != (now := (view.inode, view.start, view.end)):
+            self._log = Known()
+            self._log.read(view.descriptor, view.start, view.end)
+            self._read = now
 
     def _archived(self, archive: Sequence[Archived], query: str, values: Iterable[tuple[bytes, ...]]) -> list[Any]:
         """Ask the index for each of `values`, once it holds the files of the archive and no others."""

@@ -18,7 +18,7 @@ from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.history import archive
 from dream.history.archive import Archived
-from dream.history.chain import Chain, Followed, Range, ReadUntil, accepted, flaws, missing, settled_end
+from dream.history.chain import Chain, Range, accepted, flaws, missing, settled_end
 from dream.history.checksums import OWN
 from dream.history.entries import HIGHEST, encode, entry_of
 from dream.models import Entry, NewEntry
@@ -66,7 +66,8 @@ class Writer:
         self._path = memory / "history.jsonl"
         self._name = str(self._path)
         self._archive = memory / "archive"
-        self._followed = Followed()
+        self._chain = Chain()  # to the end of the log
+        self._size = -1  # of the log as it was left; of any other size all of it is looked at again
         self._durable = durable
         self._flaw = flaw
         self._committed = committed
@@ -80,15 +81,15 @@ class Writer:
         times: Iterable[datetime],
         now: datetime,
         first: Callable[[int], None],
-        appended: Callable[[int, int, bytes, list[Entry]], None],
+        appended: Callable[[int, int, int, list[Entry]], None],
     ) -> list[Entry]:
         """Append all of `new`, each at its time, or nothing.
 
         `first` is called just before they are written, with the size of the log; `appended` with its inode, that size,
-        and what came. Raises HistoryError or OSError, and whatever `first` does.
+        the bytes that came, and their entries. Raises HistoryError or OSError, and whatever `first` does.
         """
         size = self.ready(now)
-        chain, last = self._followed.chain, len(new)
+        chain, last = self._chain, len(new)
         floor = max(chain.highest, self._floor)
         if floor + last >= HIGHEST:
             raise HistoryError(f"{self._path} holds a cursor too high to go on; take that line out.")
@@ -105,8 +106,8 @@ class Writer:
         first(size)
         self._write(data, size, floor + last)
         chain.stands_at(floor + last, before.decode())
-        self._followed.reached.appended(data)
-        appended(self.inode, size, data, entries)
+        self._size = size + len(data)
+        appended(self.inode, size, len(data), entries)
         self._floor = floor + last
         if self._durable:
             try:
@@ -140,7 +141,7 @@ class Writer:
         def keep(line: bytes) -> None:
             set_aside(self._archive / SET_ASIDE, line, now)
 
-        late = repair.Late(max(self._floor, self._followed.chain.highest))
+        late = repair.Late(max(self._floor, self._chain.highest))
         for path in self._files():
             late.last = path == self._path
             with opened(path) as descriptor:
@@ -187,15 +188,13 @@ class Writer:
 
     def ready(self, now: datetime) -> int:
         """Make the file fit to append to, and follow it to its end; return its size."""
-        reached = self._followed.reached
-        if self.descriptor >= 0 and self.inode == reached.inode:
+        if self.descriptor >= 0:
             try:
                 status = os.stat(self._name)  # noqa: PTH116  # the hot path: a quarter of the time of Path.stat
             except FileNotFoundError:
                 return self._look(now)
-            size = status.st_size
-            if size == reached.end and status.st_ino == self.inode and reached.witness[-1:] in (b"\n", b""):
-                return size
+            if status.st_size == self._size and status.st_ino == self.inode:
+                return self._size
         return self._look(now)
 
     def close(self) -> None:
@@ -220,26 +219,18 @@ class Writer:
             self._open()
             size = os.fstat(self.descriptor).st_size
         size = self._mend_tail(size, now)
-        self._follow(size)
+        chain, gaps = archive.chain_of(self._archive, self.archived, self._lost)
+        for said in gaps:
+            self._flaw("archive", self.descriptor, 0, said)
+        for flaw in flaws(self.descriptor, 0, size, chain, self._lost):
+            self._flaw("history.jsonl", self.descriptor, flaw.offset, flaw.text)
         given = max(self._floor, highest_given(self._memory, self._committed), archive.highest(self.archived))
-        seen = self._followed.chain.highest
-        if given > seen and (said := missing(seen + 1, given, self._lost())):
+        if given > chain.highest and (said := missing(chain.highest + 1, given, self._lost())):
             self._flaw("history.jsonl", self.descriptor, size, said)
-        self._floor = max(self._floor, self._followed.chain.given, given)
+        self._floor = max(self._floor, chain.given, given)
+        self._chain, self._size = chain, size
         self._open_cursor()
         return size
-
-    def _follow(self, size: int) -> None:
-        """Follow the log to its end, and report what is wrong in it; of the archive the names alone."""
-        if not self._followed.reached.fits(self.descriptor, self.inode, 0, size):
-            chain, gaps = archive.chain_of(self._archive, self.archived, self._lost)
-            for said in gaps:
-                self._flaw("archive", self.descriptor, 0, said)
-            self._followed = Followed(ReadUntil(self.inode), chain)
-        reached, chain = self._followed.reached, self._followed.chain
-        for flaw in flaws(self.descriptor, reached.end, size, chain, self._lost):
-            self._flaw("history.jsonl", self.descriptor, flaw.offset, flaw.text)
-        reached.go(self.descriptor, size)
 
     def _open(self) -> None:
         """Open the file that the name stands for now, or make it."""
@@ -301,7 +292,7 @@ class Writer:
             sync_data(self.descriptor)
         except OSError:
             os.ftruncate(self.descriptor, size)
-            self._followed = Followed()  # it has what is gone
+            self._size = -1  # the chain has what is gone
             raise
 
     def _open_cursor(self) -> None:
@@ -310,7 +301,7 @@ class Writer:
             os.close(self._cursor_descriptor)
             self._cursor_descriptor = -1
         self._cursor_descriptor = open_file(self._memory / ".cursor", os.O_RDWR | os.O_CREAT)
-        given = max(self._floor, self._followed.chain.highest)
+        given = max(self._floor, self._chain.highest)
         if given and os.pread(self._cursor_descriptor, 32, 0).strip() != b"%d" % given:
             os.ftruncate(self._cursor_descriptor, 0)
             self._write_cursor(given)
