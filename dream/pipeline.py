@@ -74,7 +74,7 @@ def consolidate(
         # 2. The files to read: what is named, or has gone quiet, and is not in history as it stands.
         from dream.consolidate.feed import Feed
 
-        feed = Feed(workspace.history, settings, format, diagnostics.append, clock=_clock, progress=progress or _nobody)
+        feed = Feed(workspace.history, settings, format, diagnostics.append, progress=progress or _nobody)
         files = feed.find(paths, quiet_at=now if idle else None)
         # 3. Of each session, what history does not hold is summarised, or kept as it was said.
         try:

@@ -60,12 +60,11 @@ class Feed:
         form: str | None,
         report: Report,
         *,
-        clock: Callable[[], datetime],
         progress: Progress,
     ) -> None:
         self._history, self._settings, self._form, self.report = history, settings, form, report
-        self._clock, self.progress = clock, progress
-        self._seen = Seen(history, listing.reading_terms(form))
+        self.progress = progress
+        self._seen = Seen(history, form)
         self._listed: list[File] = []
         self._left_out = LeftOut(hours=settings.idle_hours)
         self._place = ""  # of the file that is read, among all
@@ -162,7 +161,7 @@ class Feed:
         if not (reading.whole and not reading.open and reading.fault is None) and not (hopeless and not reading.keys):
             return
         positions = {key: position for key, (position, _) in self._history.tails(reading.keys).items()}
-        self._seen.note(reading.file.name, reading.file.look, positions, self._clock())
+        self._seen.note(reading.file.name, reading.file.look, positions)
 
     def _sessions(self, reading: _Reading) -> Iterator[Talk]:
         """Yield the sessions of a file; one whose messages don't stand together is given again, whole, at the end."""

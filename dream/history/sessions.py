@@ -1,7 +1,7 @@
 """How far each session is in history: read from the log, and for its archive looked up in the index.
 
 The index is a cache: it holds of each archive file what its entries say of their sessions, and is filled by whoever
-asks first. Where it can't be used, the archive is read each time.
+asks first.
 """
 
 from __future__ import annotations
@@ -129,9 +129,7 @@ class SessionTails:
             )
             if asked is not None:
                 return asked
-            if self._index.change(lambda db: self._complete(db, archive)) is None:
-                self._index = Index.in_memory()
-                self._index.change(lambda db: self._complete(db, archive))
+            self._index.change(lambda db: self._complete(db, archive))
         raise HistoryError(f"{self._folder} changes while it is read; run the command again.")
 
     def _is_full(self, db: Connection, archive: Sequence[Archived]) -> bool:

@@ -108,11 +108,8 @@ def caught_up(history: History) -> Iterator[SearchIndex]:
     What was taken in and has changed since makes all be read anew.
     """
     opened = SearchIndex(history.index, history.messages)
-    try:
-        opened.catch_up(history)
-        yield opened
-    finally:
-        opened.close()
+    opened.catch_up(history)
+    yield opened
 
 
 class SearchIndex:
@@ -121,23 +118,12 @@ class SearchIndex:
     def __init__(self, base: index.Index, messages: Messages | Kept) -> None:
         self._messages = messages
         self._base = base
-        self._in_memory = False
-
-    def close(self) -> None:
-        """Give what is in memory back; the workspace's index is its history's."""
-        if self._in_memory:
-            self._base.close()
 
     def catch_up(self, history: History) -> None:
         """Take in what is new in history and messages."""
         while (part := _next(history, self._read(history))) is not None:
             if self._base.change(partial(_take_in, part=part)) is None:
-                self._use_memory()
-
-    def _use_memory(self) -> None:
-        if self._in_memory:
-            raise WorkspaceError("The index of search can't be made, neither on disk nor in memory.")
-        self._base, self._in_memory = index.Index.in_memory(), True
+                raise WorkspaceError("The index of search can't be made, neither on disk nor in memory.")
 
     def _read(self, history: History) -> Mapping[str, tuple[int, bytes]]:
         """Return how far each source was read, and how its last line ends; nothing where that doesn't stand there."""

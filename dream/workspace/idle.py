@@ -68,7 +68,7 @@ def nothing_to_read(
         return None
     if not files:
         return "the configured sources hold no transcripts yet"
-    seen = Seen(workspace.history, listing.reading_terms(None))
+    seen = Seen(workspace.history)
     unread = seen.unread(files)
     if listing.quiet(unread, now, settings.idle_hours) or not seen.is_settled({one.name for one in files}):
         return None

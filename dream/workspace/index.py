@@ -1,8 +1,8 @@
 """The index: what the log, git and the transcripts say, so that it can be looked up: one SQLite file, a cache.
 
 Nothing of value is only in it. Where it is gone, damaged or another version's, it is built anew; where SQLite can't
-lock or write, everything is worked out again each time, and `dream doctor` says so. It is written in WAL mode without
-waiting for the disk: after a power cut it is as it was a moment before, and whole.
+lock or write, it lies in memory and is worked out by each process, and `dream doctor` says so. It is written in WAL
+mode without waiting for the disk: after a power cut it is as it was a moment before, and whole.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ NAME = "index.sqlite"
 LOCK = f"{NAME}.lock"  # held while the file is opened, made or removed
 NAMES = tuple(NAME + end for end in ("-wal", "-shm", "-journal", ""))
 VERSION = 12  # of the tables; a file of any other is removed
+TRIES = 3  # a file found damaged, a new one, memory
 PATIENCE = 2.0  # seconds until another process has written, which takes it milliseconds
 TABLES = (
     "CREATE TABLE document (name text primary key, data blob) without rowid",
@@ -74,27 +75,14 @@ class Index:
         self._connection: Connection | None = None
         self._process = 0
         self._inode = 0
-        self._on_disk = True
         self.refused = ""  # why it can't be used, in SQLite's or the system's words
 
-    @classmethod
-    def in_memory(cls) -> Index:
-        """Make an index that lies on no disk and is gone with this value, for where the file can't be used."""
-        import sqlite3
-
-        made = cls(Path(os.devnull))
-        made._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        made._process, made._on_disk = os.getpid(), False
-        for statement in TABLES:
-            made._connection.execute(statement)
-        return made
-
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]] | None:
-        """Return what a query finds; None where there is no index, or not any more, or it can't be read."""
+        """Return what a query finds; None where there is no index, or not any more."""
         return self._tried(lambda db: db.execute(query, values).fetchall(), make=False)
 
     def read(self, deed: Callable[[Connection], T]) -> T | None:
-        """Do `deed`, which only reads, in one transaction; None where there is no index, or it can't be read."""
+        """Do `deed`, which only reads, in one transaction; None where there is no index."""
 
         def transaction(db: Connection) -> T:
             db.execute("begin")
@@ -106,7 +94,7 @@ class Index:
         return self._tried(transaction, make=False)
 
     def change(self, deed: Callable[[Connection], T]) -> T | None:
-        """Do `deed` in one transaction, in a new file where there is none; None where it can't be written."""
+        """Do `deed` in one transaction, in a new file where there is none; None where SQLite gives up in memory too."""
 
         def transaction(db: Connection) -> T:
             db.execute("begin immediate")
@@ -158,43 +146,51 @@ class Index:
         self._drop()
 
     def _tried(self, deed: Callable[[Connection], T], *, make: bool) -> T | None:
+        """Do `deed`, anew where the file turns out to be damaged or refused; None where there is none to read."""
         with self._guard:
-            if self._connection is None or self._process != os.getpid() or self._has_moved():
-                self._open(make=make)
-            if self._connection is None:
-                return None
-            import sqlite3
+            for _ in range(TRIES):
+                if self._connection is None or self._process != os.getpid() or self._has_moved():
+                    self._open(make=make)
+                if self._connection is None:
+                    return None
+                import sqlite3
 
-            try:
-                return deed(self._connection)
-            except sqlite3.ProgrammingError:
-                raise
-            except sqlite3.DatabaseError as fault:
-                self._drop()
-                if not self._is_refusal(fault):
-                    with suppress(OSError):
-                        self._remove()
-                return None
+                try:
+                    return deed(self._connection)
+                except sqlite3.ProgrammingError:
+                    raise
+                except sqlite3.DatabaseError as fault:
+                    self._drop()
+                    if not self._is_refusal(fault):
+                        with suppress(OSError):
+                            self._remove()
+            return None
 
     def _open(self, *, make: bool) -> None:
+        """Open the file, or make it if that is wanted; in memory where the system refuses it."""
         if self._connection is not None and self._process != os.getpid():
             _of_parents.append(self._connection)
             self._connection = None
         self._drop()
-        if self.refused or not (make or os.path.lexists(self._path)):
+        if not (make or os.path.lexists(self._path)):
             return
         import sqlite3
 
+        self._process = os.getpid()
         try:
-            with self._lock:
-                self._connection = self._connected()
-            self._inode = self._path.stat().st_ino
+            if not self.refused:
+                with self._lock:
+                    self._connection = self._connected()
+                self._inode = self._path.stat().st_ino
         except (WorkspaceError, sqlite3.DatabaseError) as fault:
             self.refused = str(fault)
         except OSError as fault:
             self.refused = reason(fault)
-        else:
-            self._process = os.getpid()
+        if self.refused and make:
+            self._drop()
+            self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            for statement in TABLES:
+                self._connection.execute(statement)
 
     def _connected(self) -> Connection:
         """Open the file, or make it; raises sqlite3.DatabaseError, WorkspaceError or OSError."""
@@ -254,7 +250,7 @@ class Index:
 
     def _has_moved(self) -> bool:
         try:
-            return self._on_disk and self._inode != self._path.stat().st_ino
+            return not self.refused and self._inode != self._path.stat().st_ino
         except OSError:
             return True
 

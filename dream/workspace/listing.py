@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from functools import cached_property
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
@@ -19,25 +18,14 @@ from dream.models import Diagnostic, Report
 from dream.reports import named
 from dream.settings import Settings
 from dream.transcripts import known_formats, names
-from dream.workspace.files import opened
 
 if TYPE_CHECKING:
     from dream.workspace.workspace import Workspace
 
-# Which transcript files history holds whole, as they stood: an unchanged one need not be opened again.
-#
-# It stands in the index: without it every file is read once more, and nothing is archived twice. Whether history
-# still holds what it held is told by its inode and the bytes where it ended; only if those are others, each session's
-# position is looked up.
-
-
-LOOKS, ENDS = "sources", "sources: positions"  # documents in the index
-WITNESS = 64  # bytes of history before its end
-TICK = 2_000_000_000  # ns: the coarsest clock of a file system (FAT); a file this new may change and not look so
+SEEN = "sources"  # a document in the index
 DATABASES = (".db", ".sqlite", ".vscdb")  # what their writers add stands in a second file at first
 
 Look = tuple[int, ...]
-T = TypeVar("T")
 
 
 def look(path: str) -> Look:
@@ -55,109 +43,75 @@ def look(path: str) -> Look:
 
 
 class Seen:
-    """The cache beside `history`. What was read under other `terms` (settings, version) counts as not read.
+    """Which transcript files `history` holds whole, as they stood when they were read: none needs to be opened again.
 
-    How far each session of a file is in history is asked for only where history has changed, or the cache will.
+    A cache: without it every file is read once more, and nothing is archived twice. What is read as `form` says,
+    another than the file's own, is always read. `_files` has a look and the positions of its sessions for each file.
     """
 
-    def __init__(self, history: History, terms: str) -> None:
+    def __init__(self, history: History, form: str | None = None) -> None:
         self._history = history
-        self._terms = terms
-        self._looks: dict[str, dict[str, list[int]]] = {terms: {}}  # by terms, then by file
+        self._form = form
+        self._files: dict[str, tuple[list[int], dict[str, int]]] = {}
         self._changed = False
         with suppress(ValueError, TypeError, KeyError):
-            if state := history.index.document(LOOKS):
-                self._looks |= state["looks"]
-                if not _still(history.path, state.get("history", ())):
+            state = history.index.document(SEEN) if form is None else None
+            if state and state["version"] == __version__:
+                self._files = state["files"]
+                if not _still(history.path, *state["history"]):
                     self._check()
-
-    def holds(self, path: str, now: Look) -> bool:
-        """Return whether all of the file, which looks as `now`, was in history, and still is."""
-        return self._looks[self._terms].get(path) == [*now]
 
     def unread(self, files: Iterable[File]) -> list[File]:
         """Return those of `files` that history does not hold as they look; one that a person named is among them."""
-        held = self._looks[self._terms].get
-        return [file for file in files if held(file.name) != [*file.look] or file.named]
+        held = self._files.get
+        return [file for file in files if held(file.name, ([],))[0] != [*file.look] or file.named]
 
     def is_settled(self, listed: Set[str]) -> bool:
         """Return whether the cache stays as it is where the files `listed` are those that there are."""
-        return not self._changed and all(files.keys() <= listed for files in self._looks.values())
+        return not self._changed and self._files.keys() <= listed
 
     def sessions(self, path: str) -> int:
         """Return how many sessions the file held when it was last read; 1 for one that was not."""
-        found = self._ends.get(path)
-        return 1 if found is None else len(found)
+        return len(self._files[path][1]) if path in self._files else 1
 
-    def note(self, path: str, before: Look, keys: Mapping[str, int], at: datetime) -> bool:
-        """Note that history holds all of the file as it looked `before` it was read; `keys` are their positions.
-
-        Not noted, and False, is what has changed since, or only just before `at`: it might again within one tick of
-        the clock.
-        """
+    def note(self, path: str, before: Look, keys: Mapping[str, int]) -> None:
+        """Note that history holds all of the file, if it is as it looked `before` it was read; `keys` are positions."""
         with suppress(OSError):
-            age = int(at.timestamp() * 1e9) - max(before[1::3])
-            if look(path) == before and not 0 <= age < TICK:
-                self._forget([path])
-                self._looks[self._terms][path] = [*before]
-                self._ends[path] = dict(keys)
-                return True
-        return False
+            if look(path) == before and path.encode("utf-8", "ignore").decode() == path:  # else it can't stand in JSON
+                self._files[path] = [*before], dict(keys)
+                self._changed = True
 
-    def save(self, listed: Set[str]) -> list[str]:
-        """Write the cache, without the files that are gone, which are returned.
-
-        One that can't be written costs time and nothing else; so does a file whose name is not UTF-8.
-        """
-        missing = [path for files in self._looks.values() for path in files.keys() - listed if not Path(path).exists()]
-        self._forget(missing)
-        if self._changed:
+    def save(self, listed: Set[str]) -> None:
+        """Write the cache, without the files that are gone; one that can't be written costs time and nothing else."""
+        for path in [path for path in self._files.keys() - listed if not Path(path).exists()]:
+            del self._files[path]
+            self._changed = True
+        if self._changed and self._form is None:
             with suppress(OSError):
-                looks = {terms: _in_json(files) for terms, files in self._looks.items()}
-                state = {"history": _mark(self._history.path), "looks": looks}
-                self._history.index.keep(**{LOOKS: state, ENDS: _in_json(self._ends)})
-        return missing
-
-    @cached_property
-    def _ends(self) -> dict[str, dict[str, int]]:
-        """How far each session of each file is in history, by file."""
-        return dict(self._history.index.document(ENDS) or {})
+                state = {"version": __version__, "history": _mark(self._history.path), "files": self._files}
+                self._history.index.keep(**{SEEN: state})
 
     def _check(self) -> None:
-        """Drop the files of which history no longer holds all."""
-        known = self._history.tails({key for ends in self._ends.values() for key in ends})
-        held = {path for path, ends in self._ends.items() if all(known[key][0] >= end for key, end in ends.items())}
-        self._forget([path for files in self._looks.values() for path in files if path not in held])
+        """Drop the files of which history, which is another file now, no longer holds all."""
+        known = self._history.tails({key for _, ends in self._files.values() for key in ends})
+        self._files = {
+            path: (look, ends)
+            for path, (look, ends) in self._files.items()
+            if all(known[key][0] >= end for key, end in ends.items())
+        }
         self._changed = True
 
-    def _forget(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            for files in self._looks.values():
-                files.pop(path, None)
-            self._ends.pop(path, None)
-            self._changed = True
+
+def _mark(path: Path) -> tuple[int, int]:
+    """Return inode and bytes of the log, by which one that only grew is known. Raises OSError."""
+    status = path.stat()
+    return status.st_ino, status.st_size
 
 
-def _in_json(by_file: Mapping[str, T]) -> dict[str, T]:
-    """Leave out the files whose names are not UTF-8: they can't stand in JSON."""
-    return {path: found for path, found in by_file.items() if path.encode("utf-8", "ignore").decode() == path}
-
-
-def _mark(path: Path) -> list[int | str]:
-    """Return what tells whether history still begins with all that it holds now. Raises OSError."""
-    with opened(path) as file:
-        status = os.fstat(file)
-        start = max(status.st_size - WITNESS, 0)
-        return [status.st_ino, status.st_size, os.pread(file, WITNESS, start).hex()]
-
-
-def _still(path: Path, mark: Sequence[int | str]) -> bool:
-    """Return whether history still begins with what it held at `mark`."""
-    with suppress(OSError, ValueError, TypeError, LookupError):
-        inode, size, witness = int(mark[0]), int(mark[1]), bytes.fromhex(str(mark[2]))
-        with opened(path) as file:
-            start = max(size - WITNESS, 0)
-            return os.pread(file, size - start, start) == witness and os.fstat(file).st_ino == inode
+def _still(path: Path, inode: int, size: int) -> bool:
+    with suppress(OSError):
+        now = _mark(path)
+        return now[0] == inode and now[1] >= size
     return False
 
 
@@ -237,11 +191,6 @@ def in_order(found: list[File], settings: Settings) -> list[File]:
         return found
     zone = settings.zone()
     return sorted(found, key=lambda file: transcripts.newest(file.name, file.zone or zone, file.look[1]))
-
-
-def reading_terms(form: str | None) -> str:
-    """Name what decides about what is read of a file: when it changes, all are read anew."""
-    return f"{__version__} {form}"
 
 
 def without_file_name(name: str, error: TranscriptError) -> str:
@@ -348,7 +297,7 @@ def survey(
 
     Without `history` all of them is new.
     """
-    seen = Seen(history, reading_terms(None)) if history else None
+    seen = Seen(history) if history else None
     agents = [name for name, reader in known_formats().items() if reader.places]
     configured = {source.rpartition(ZONE)[0].strip() or source: source for source in settings.sources}
     listed = []

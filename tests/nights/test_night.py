@@ -22,7 +22,7 @@ from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.workspace import listing, runs
 from dream.workspace.index import Index
-from dream.workspace.listing import ENDS
+from dream.workspace.listing import SEEN
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import row
@@ -290,5 +290,5 @@ def test_a_night_after_a_transcript_went_forgets_it(workspace: Workspace, tmp_pa
 
     night(workspace, settings)
 
-    kept = Index(workspace.private).document(ENDS)
+    kept = Index(workspace.private).document(SEEN)["files"]
     assert [Path(name).name for name in kept] == ["s01.jsonl"]

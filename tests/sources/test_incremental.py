@@ -17,7 +17,7 @@ from dream import pipeline
 from dream.reports import ConsolidateReport, Step
 from dream.settings import Settings
 from dream.workspace import listing
-from dream.workspace.listing import ENDS, LOOKS
+from dream.workspace.listing import SEEN
 from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
@@ -101,14 +101,6 @@ def test_a_time_in_the_future_keeps_nobody_waiting(workspace: Workspace, folder:
     assert opened(workspace, folder) == ["a.jsonl"]
 
 
-def test_a_file_that_changed_just_now_is_looked_at_again(workspace: Workspace, folder: Path) -> None:
-    now = datetime.now(UTC)
-    write(folder / "a.jsonl", 1, at=now)
-    later = now + timedelta(hours=3)
-    assert opened(workspace, folder, now=later) == ["a.jsonl"]
-    assert opened(workspace, folder, now=later) == ["a.jsonl"]
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("{")])
 def test_without_its_cache_everything_is_read_and_nothing_archived_twice(
@@ -135,8 +127,7 @@ def test_deleted_files_leave_the_cache_and_history_as_it_is(workspace: Workspace
     opened(workspace, folder)
     gone.unlink()
     assert opened(workspace, folder) == []
-    head, ends = (workspace.history.index.document(name) for name in (LOOKS, ENDS))
-    assert [list(files) for files in head["looks"].values()] == [list(ends)] == [[str(folder / "b.jsonl")]]
+    assert list(workspace.history.index.document(SEEN)["files"]) == [str(folder / "b.jsonl")]
     assert len(list(workspace.history.after(0))) == 2
 
 

@@ -49,11 +49,11 @@ def index(root: Path) -> Path:
 
 
 def asked(root: Path) -> bool:
-    """Tell whether the positions of archived sessions stand in the index, and are right."""
+    """Tell whether the positions of archived sessions stand in the index on disk, and are right."""
     with history(root) as log:
         assert (log.position("s7"), log.position("nobody")) == (2, 0)
         assert log.positions() == KNOWN
-        return bool(log.index.rows("select * from archived"))
+        return bool(log.index.rows("select * from archived")) and not log.index.refused
 
 
 def run(root: Path, statement: str) -> None:
