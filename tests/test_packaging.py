@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -104,3 +109,63 @@ def test_the_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> No
 
     assert "6 sessions" in dream("demo", str(tmp_path / "demo"))
     assert "nightly --workspace" in dream("cron", "show", "crontab", "-w", str(tmp_path / "demo"))
+
+
+def pinned() -> set[str]:
+    rows = (ROOT / "requirements-slim.txt").read_text(encoding="utf-8").splitlines()
+    return {row.partition("==")[0] for row in rows if "==" in row}
+
+
+def test_the_slim_list_pins_all_that_the_package_names() -> None:
+    dependencies = project()["dependencies"]
+    assert isinstance(dependencies, list)
+
+    named = {re.split(r"[><=!; ]", one)[0].replace(".", "-") for one in dependencies}
+
+    assert named - pinned() == set()
+
+
+@pytest.mark.slow
+def test_what_the_slim_list_installs_dreams_serves_mcp_and_calls_a_provider(tmp_path: Path) -> None:
+    site = tmp_path / "site"  # this environment, without what the list leaves out
+    site.mkdir()
+    for name in (*pinned(), "dream-memory"):
+        with suppress(metadata.PackageNotFoundError):  # of another system or Python
+            for file in metadata.files(name) or ():
+                first = Path(file.parts[0])
+                if first.name not in {"..", "__pycache__"} and not (site / first).exists():
+                    (site / first).symlink_to(Path(str(metadata.distribution(name).locate_file(first))))
+    assert not (site / "huggingface_hub").exists()
+    code = "from dream.cli import main; main()"
+    home = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": f"{site}:{ROOT}",
+        "DREAM_WORKSPACE": str(tmp_path / "memory"),
+    }
+
+    def dream(*words: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-S", "-P", "-c", code, *words]
+        env = {**home, **more}
+        return subprocess.run(line, cwd=tmp_path, env=env, input=stdin, capture_output=True, text=True, check=False)
+
+    assert "6 sessions" in dream("demo", str(tmp_path / "demo")).stdout
+    assert dream("init").returncode == 0
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    assert '"serverInfo"' in dream("mcp", stdin=asked + "\n").stdout
+    dream("note", "I am allergic to peanuts")
+    nowhere = {"DREAM_API_BASE": "http://127.0.0.1:9", "DREAM_API_KEY": "none"}
+    for model in ("openai/gpt-5-mini", "anthropic/claude-haiku-4-5", "ollama/llama3"):
+        assert "could not be reached at http://127.0.0.1:9" in dream("run", DREAM_MODEL=model, **nowhere).stderr
+
+
+def test_on_another_system_than_a_posix_one_a_command_says_so() -> None:
+    code = "import pathlib, os, dream.cli; os.name = 'nt'; dream.cli.main()"
+
+    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "dream: Windows is not supported; run dream in WSL (`wsl --install`), where it is used as on Linux.\n"
+    )

@@ -17,11 +17,18 @@ TOKENS = 4_000  # of context; a twentieth of a small window of today, and all of
 LOG_BYTES = 1 << 18  # of the log; a larger one is begun anew
 
 
+def check_system() -> None:
+    """End with a sentence on a system whose locks, links and rights are not POSIX's."""
+    if os.name != "posix":
+        sys.exit("dream: Windows is not supported; run dream in WSL (`wsl --install`), where it is used as on Linux.")
+
+
 def main() -> None:
     """Run `dream`; a hook is answered, or works on in the background, before anything else is loaded.
 
     A hook of a client that `dream` itself asks as a model (DREAM_CALL) ends at once: it would read its own calls.
     """
+    check_system()
     if os.environ.get("DREAM_CALL") and "--hook" in sys.argv:
         return
     if hook_left(os.environ) or prompt_answered(os.environ):
@@ -33,6 +40,7 @@ def main() -> None:
 
 def main_log() -> None:
     """Run `dream-log`, the same as `dream log`."""
+    check_system()
     from dream.cli import group
 
     group.finish(group.loaded("log"), "dream-log")
@@ -40,6 +48,7 @@ def main_log() -> None:
 
 def main_restore() -> None:
     """Run `dream-restore`, the same as `dream restore`."""
+    check_system()
     from dream.cli import group
 
     group.finish(group.loaded("restore"), "dream-restore")
