@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import ClassVar
 
 # LiteLLM and the MCP SDK take seconds, and hardly any of them needs one.
-HEAVY = ("dream.llm.gateway", "dream.mcp", "dream.__main__")
+HEAVY = ("dream.llm.gateway", "dream.mcp.calls", "dream.__main__")
 LIBRARIES = ("git", "tomlkit")  # which `dream` itself loads where it needs them
 MODEL, MCP = "with LiteLLM", "with the MCP SDK"
 PYTHON = "python"
@@ -219,7 +219,7 @@ def grow(path: str, kind: str) -> None:
 
         gateway.load_litellm()
     if kind == MCP:
-        import_module("dream.mcp")
+        import_module("dream.mcp.calls")
     _listen(path)
 
 

@@ -148,15 +148,20 @@ def mcp_command(read_only: bool, directory: Path | None) -> None:
         raise UsageError("Standard input is closed; an MCP client starts `dream mcp` and speaks to it there.")
     if sys.stdin.isatty():
         output.problem("Waiting for an MCP client on standard input; Ctrl-D ends it.")
-    try:
-        group.open_workspace(directory)
-    except DreamError as error:  # the agent is told at each call, until it is mended
-        output.problem(str(error))
     from dream import mcp
 
     # Clients end a server so. Python would wait first, for the thread that reads the client's next line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    mcp.serve(partial(group.open_workspace, directory), read_only=read_only)
+    begun = mcp.answer(read_only=read_only)
+    if begun is None:
+        return
+    try:
+        group.open_workspace(directory)
+    except DreamError as error:  # the agent is told at each call, until it is mended
+        output.problem(str(error))
+    from dream.mcp import calls
+
+    calls.serve(partial(group.open_workspace, directory), begun, read_only=read_only)
 
 
 def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

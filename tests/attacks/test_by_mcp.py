@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp.client.client import Client
 
-from dream import mcp
+from dream.mcp import calls
 from dream.workspace.workspace import Workspace
 from tests.attacks.cases import CASES, Case
 from tests.attacks.running import noted
@@ -20,7 +20,7 @@ def add(workspace: Workspace, texts: list[str]) -> None:
     """Note texts by the tool; a note that is refused, for nothing is left of it, is none."""
 
     async def run() -> None:
-        async with Client(mcp.server(lambda: Workspace.open(workspace.root))) as client:
+        async with Client(calls.server(lambda: Workspace.open(workspace.root))) as client:
             for text in texts:
                 await client.call_tool("memory_add", {"text": text})
 

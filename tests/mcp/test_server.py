@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +16,10 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from mcp_types import version
 
 from dream import mcp, pipeline
+from dream.mcp import calls
 from dream.settings import Settings
 from dream.text import tokens
 from dream.workspace.workspace import Workspace
@@ -44,7 +47,7 @@ def asked(workspace: Workspace | Path, deed: Callable[[Client], Awaitable[T]], *
     root = workspace if isinstance(workspace, Path) else workspace.root
 
     async def run() -> T:
-        async with Client(mcp.server(lambda: Workspace.open(root), read_only=read_only)) as client:
+        async with Client(calls.server(lambda: Workspace.open(root), read_only=read_only)) as client:
             return await deed(client)
 
     return anyio.run(run)
@@ -340,6 +343,33 @@ def test_a_client_that_waited_too_long_may_ask_again_in_the_older_protocol(works
 
     assert (newest["resultType"], older["protocolVersion"]) == ("complete", "2025-06-18")
     assert "zeppelin in Narvik" in found["content"][0]["text"]
+
+
+SDK = "from dream import mcp; from dream.mcp import calls; calls.serve(lambda: None, mcp.Begun(), read_only={})"
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_answered_before_the_sdk_is_loaded_is_its_own_answer(workspace: Workspace, read_only: bool) -> None:
+    words = ["mcp", "-w", str(workspace.root), *(["--read-only"] if read_only else [])]
+    ours, theirs = Program(DREAM, *words), Program(SDK.format(read_only), kind=MCP)
+
+    for method, given in (("initialize", ASKING), ("tools/list", {}), ("resources/list", {})):
+        assert answer(ours, method, **given) == answer(theirs, method, **given)
+    ours.communicate()
+    theirs.communicate()
+    assert mcp.HANDSHAKES == version.HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def test_the_tools_are_there_before_the_sdk_is_loaded(workspace: Workspace) -> None:
+    script = "import sys; from dream import mcp; mcp.answer(); assert not {'mcp', 'anyio'} & set(sys.modules)"
+    line = [sys.executable, "-c", script]
+    asked = ("initialize", ASKING), ("tools/list", {}), ("tools/call", {"name": "memory_context"})
+    said = "".join(json.dumps({"jsonrpc": "2.0", "id": 1, "method": m, "params": p}) + "\n" for m, p in asked)
+
+    done = subprocess.run(line, input=said, capture_output=True, text=True, env=environment(), check=True)
+
+    assert [*json.loads(done.stdout.splitlines()[1])["result"]] == ["tools"]
+    assert len(done.stdout.splitlines()) == 2
 
 
 def test_without_a_client_it_ends_at_once(workspace: Workspace, program: Path) -> None:
