@@ -58,7 +58,7 @@ CLIENTS: Mapping[str, Client] = {
         ".claude",
         "CLAUDE_CONFIG_DIR",
         ("../.claude.json", "mcpServers"),
-        {"type": "stdio"},
+        {"type": "stdio", "alwaysLoad": True},  # else the model has to search for the tools before it can call one
         hooks_file="settings.json",
         hooks=_HOOKS,
     ),
