@@ -20,7 +20,7 @@ from tests import readme
 from tests.cli.commands import dream, environment
 from tests.forking import MODEL, PYTHON, Server
 
-OWN_PAGES = [readme.ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+OWN_PAGES = [readme.ROOT / name for name in ("AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SHA = re.compile(r"\b[0-9a-f]{7,40}\b")
 
 
