@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, repeat
 from typing import Literal
 
+from dream import memory
+
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["summary", "raw", "note", "nothing"]
 Voice = Literal["user", "agent", "tool", "pasted", "other", "note"]  # "other": another person of several who talk
 State = Literal["applied", "present", "held", "refused"]
-MemoryFile = Literal["SOUL.md", "USER.md", "memory/MEMORY.md"]
-
-MEMORY_FILES: tuple[MemoryFile, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")
-TAGS: Mapping[str, MemoryFile] = dict(zip(("SOUL", "USER", "MEMORY"), MEMORY_FILES, strict=True))  # in findings
+MemoryFile = str  # a path in the workspace: one of MEMORY_FILES, or places/NAME/SOUL.md or MEMORY.md
+MEMORY_FILES = memory.MEMORY_FILES
 
 
 @dataclass(frozen=True, slots=True)

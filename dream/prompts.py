@@ -16,12 +16,12 @@ from string import Template
 
 from dream.door import contents
 from dream.errors import SettingsError
+from dream.memory import tag
 from dream.models import Entry, EntryLine, Finding, MemoryFile, Message
 
 MAX_PROMPT_CHARS = 32_000  # of a workspace's own prompt file; a larger one is a mistake
 INDENT = "    "
 LONGEST_MESSAGE = 1_200  # characters of a message that is shown whole under the lines that rest on it
-TAGS = {"SOUL.md": "SOUL", "USER.md": "USER", "memory/MEMORY.md": "MEMORY"}
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # "next Friday" counts from the message's own
 
@@ -205,9 +205,9 @@ def findings(items: Sequence[Finding], numbers: Sequence[int] | None = None) -> 
 
 def finding(item: Finding, heading: str = "") -> str:
     """Render one finding as phase 1 wrote it: `[USER] fact {41,44}`, with a heading `[USER/Plans] fact {41,44}`."""
-    tag = TAGS[item.file] + ("-REMOVE" if item.remove else "") + (f"/{_attribute(heading)}" if heading else "")
+    named = tag(item.file) + ("-REMOVE" if item.remove else "") + (f"/{_attribute(heading)}" if heading else "")
     cursors = ",".join(map(str, item.entries))
-    return f"[{tag}] {defuse(' '.join(item.text.split()))} {{{cursors}}}"
+    return f"[{named}] {defuse(' '.join(item.text.split()))} {{{cursors}}}"
 
 
 def _attribute(text: str) -> str:

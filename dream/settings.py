@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from dream import trust
 from dream.door import contents
 from dream.errors import SettingsError, Untrusted
+from dream.memory import like
 
 if TYPE_CHECKING:
     from dream.models import MemoryFile
@@ -168,7 +169,7 @@ class Settings:
             "SOUL.md": (60, 6_000),
             "USER.md": (120, 12_000),
             "memory/MEMORY.md": (self.memory_max_lines, self.memory_max_bytes),
-        }[file]
+        }[like(file)]
 
     def access(self, model: str, first: str) -> tuple[str | None, str | None]:
         """Return `api_base` and `api_key` for a call of `model`, where it is of the same provider as `first`.

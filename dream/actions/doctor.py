@@ -18,7 +18,7 @@ from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
-from dream.models import MEMORY_FILES, Diagnostic
+from dream.models import Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
 from dream.text import safe as texts
@@ -226,7 +226,7 @@ _BOM = "\ufeff"
 def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
     """Check each memory file; `repair` mends its encoding and its line ends, in a commit of its own."""
     mended: dict[str, bytes | None] = {}
-    for name in MEMORY_FILES:
+    for name in workspace.files():
         try:
             check_plain(workspace.root / name)
             data = read_bytes(workspace.root / name) or b""

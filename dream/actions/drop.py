@@ -8,7 +8,7 @@ from datetime import datetime
 from dream.actions import review
 from dream.actions.statements import is_citation
 from dream.errors import UsageError
-from dream.models import MEMORY_FILES, MemoryFile
+from dream.models import MemoryFile
 from dream.text.words import without_bullet
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
@@ -35,7 +35,7 @@ def named(workspace: Workspace, what: str) -> Line:
     """
     lines = [
         Line(file, number, text)
-        for file in MEMORY_FILES
+        for file in workspace.files()
         for number, text in enumerate(workspace.read_file(file).splitlines(), 1)
         if text.strip() and not text.startswith("#")
     ]

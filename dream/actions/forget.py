@@ -20,6 +20,7 @@ import orjson
 from dream.actions.statements import EARLIER, FoundStatement, cited, earlier, is_citation, meant, near, statements
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
+from dream.memory import KNOWN_PLACES
 from dream.text.safe import span
 from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
 from dream.versions.diff import by_file
@@ -35,7 +36,7 @@ MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 _OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
 _OTHERS |= {index.LOCK, *index.NAMES}  # and the index goes as a whole
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
-_FINDING = re.compile(r"^    applied(?: \(.*?\))?: \[[A-Z-]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
+_FINDING = re.compile(r"^    applied(?: \(.*?\))?: \[[^\]]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +274,7 @@ def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:
     root, private = workspace.root, workspace.private
     inside = (path for folder in (workspace.memory, private) for path in sorted(folder.rglob("*")))
     hidden = (private / "git", private / "git.new")
-    for path in (root / "SOUL.md", root / "USER.md", *root.glob("*.md.saved"), *inside):
+    for path in (*map(root.joinpath, (*workspace.files(), KNOWN_PLACES)), *root.glob("*.md.saved"), *inside):
         ours = path.is_file() and not path.is_symlink() and path.name not in _OTHERS
         if ours and not any(path.is_relative_to(folder) for folder in hidden):
             yield str(path.relative_to(root)), path

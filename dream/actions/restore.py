@@ -12,9 +12,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from dream.errors import Conflict, GitError, UnknownRevision
+from dream.memory import files_of, memory_file
 from dream.models import MEMORY_FILES, MemoryFile, Rejected
 from dream.text.words import without_bullet
 from dream.versions import STATE, applied, is_memory, log, read_all, transaction
@@ -22,7 +24,7 @@ from dream.versions import diff as merging
 from dream.versions.diff import Diff, compare
 from dream.versions.log import Change
 from dream.versions.store import GitStore
-from dream.workspace import review_files
+from dream.workspace import places, review_files
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import TEMPLATES, Workspace
 
@@ -31,7 +33,7 @@ MODES: tuple[Mode, ...] = ("before", "at", "only")
 WHERE: Mapping[Mode, str] = {"before": "as it was just before", "only": "without", "at": "as it was at"}
 
 # The state that goes back with the files; the facts that a person took back only ever grow.
-_CURSOR, _PENDING, _REJECTED, _FORMAT = STATE
+_CURSOR, _PENDING, _REJECTED, _FORMAT, _PLACES = STATE
 _TRAVELS = (_CURSOR, _PENDING)
 RESTORES_BATCH = "Dream-Restores-Batch"  # the trailer of a restore that took a batch back
 _BATCH = re.compile(r"b-[0-9a-f]{8}")
@@ -164,6 +166,8 @@ def _target(
 def _as_in(git: GitStore, revision: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
     then = git.read_all(revision)
     stays = {path: present[path] for path in (_REJECTED, _FORMAT) if path in present}
+    if _PLACES in present:  # with the names of then, and every place that history may hold
+        stays[_PLACES] = places.joined(then.get(_PLACES, b""), present[_PLACES])
     return {path: data for path, data in then.items() if is_memory(path) or path in _TRAVELS} | stays
 
 
@@ -173,12 +177,14 @@ def _without(git: GitStore, change: Change, present: Mapping[str, bytes]) -> dic
     before = git.read_all(change.parent) if change.parent else {}
     result: dict[str, bytes | None] = {}
     for path in sorted({*before, *after}):
-        if is_memory(path) and before.get(path) != after.get(path):
+        if (is_memory(path) or path == _PLACES) and before.get(path) != after.get(path):
             try:
                 result[path] = merging.merge(after.get(path), present.get(path), before.get(path))
             except Conflict as conflict:
                 said = f"{path} was changed again after {change.sha[:10]}; nothing was restored: {conflict}"
                 raise Conflict(said) from conflict
+    if _PLACES in result:
+        result[_PLACES] = places.joined(result[_PLACES] or b"", present.get(_PLACES, b""))
     return applied(present, result)
 
 
@@ -217,10 +223,16 @@ def _forgotten(
             continue
         stays = began.union(_facts(target.get(path, b"")))
         gone = [fact for fact in _facts(present.get(path, b"")) if fact not in stays]
-        # What lies in the archive came from MEMORY.md.
-        home: MemoryFile = next((file for file in MEMORY_FILES if file == path), "memory/MEMORY.md")
+        home = _home(path)
         lost += [Rejected(now, home, fact, f"restore {change.sha[:10]}") for fact in gone]
     return tuple(dict.fromkeys(lost))
+
+
+def _home(path: str) -> MemoryFile:
+    """Return the memory file itself, or the one from which what lies in an archive came."""
+    place, dot, name = Path(path).name.rpartition("-20")[0].rpartition(".")
+    files = files_of(place) if dot else MEMORY_FILES
+    return memory_file(path) or next((file for file in files if Path(file).stem == name), "memory/MEMORY.md")
 
 
 def _lifted(git: GitStore, change: Change, now: datetime) -> tuple[Rejected, ...]:

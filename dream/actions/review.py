@@ -13,7 +13,7 @@ from itertools import groupby
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
 from dream.errors import AnswerUnusable, UsageError
-from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal, Rejected
+from dream.models import MemoryFile, Outcome, Proposal, Rejected
 from dream.text.safe import clean
 from dream.text.words import without_bullet
 from dream.versions import log, read_all, transaction
@@ -130,7 +130,8 @@ def accept(
 
 def _accepted(workspace: Workspace, parts: Sequence[Part], instead: str | None, now: datetime) -> Decided:
     found = _look(workspace, now)
-    texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in MEMORY_FILES}
+    named = dict.fromkeys(held.file for held, _, _ in parts if held.file is not None)
+    texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in named}
     before = dict(texts)
     done, misfits, left = [], [], list[Proposal]()
     for held, rest, _ in parts:

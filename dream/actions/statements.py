@@ -18,7 +18,7 @@ from dream.versions.diff import PLAIN
 from dream.versions.rewrite import Needle
 from dream.workspace.workspace import Workspace
 
-_CITED = re.compile(r"(?:memory/)?(?:archive/)?[\w.-]+\.md:\d+|history:\d+|\S.*#\d+")
+_CITED = re.compile(r"(?:memory/)?(?:archive/|places/[\w-]+/)?[\w.-]+\.md:\d+|history:\d+|\S.*#\d+")
 _HALF = 0.5  # of the words that were typed: with fewer in it a statement is about something else
 EARLIER = "an earlier version"  # in place of a citation
 _FEW = 4

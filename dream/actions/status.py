@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dream.crontime import Cron, parse
 from dream.errors import DreamError, WorkspaceError
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
+from dream.models import Diagnostic, MemoryFile
 from dream.nights import stamp
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
@@ -150,7 +150,7 @@ def scheduled(workspace: Workspace, settings: Settings) -> dict[str, Timetable]:
 def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:
     """Measure the memory files; one that cannot be read is added to `problems`."""
     files: dict[MemoryFile, FileSize] = {}
-    for name in MEMORY_FILES:
+    for name in workspace.files():
         try:
             check_plain(workspace.root / name)
             text, wrong = readable(read_bytes(workspace.root / name) or b"")

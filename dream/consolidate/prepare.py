@@ -28,7 +28,8 @@ _SECTIONS = re.compile(
     r"<history>\s*\n\[\d+\].*?(?:</history>|\Z)|<findings>\s*\n\d+\. \[.*?(?:</findings>|\Z)"
     r"|<conversation session=\".*?(?:</conversation>|\Z)"
     r"|<owners>\s*\n.*?(?:</owners>|\Z)"
-    r"|<file path=\"(?:SOUL|USER|memory/MEMORY)\.md\">.*?(?:</file>|\Z)|<today>[\d-]{10}</today>",
+    r"|<file path=\"(?:SOUL|USER|memory/MEMORY|places/[\w-]+/(?:SOUL|MEMORY))\.md\">.*?(?:</file>|\Z)"
+    r"|<today>[\d-]{10}</today>",
     re.DOTALL,
 )
 _ROW = re.compile(
@@ -47,7 +48,8 @@ def known_lines(root: Path, prompts_folder: Path | None) -> frozenset[str]:
 
     A file that is not text has none: to say so is the dream's business.
     """
-    texts = [(files.read_bytes(root / name) or b"").decode("utf-8", "replace") for name in MEMORY_FILES]
+    named = (*MEMORY_FILES, *files.place_files(root))
+    texts = [(files.read_bytes(root / name) or b"").decode("utf-8", "replace") for name in named]
     known = {line.strip() for text in texts for line in text.splitlines()}
     for name in SHIPPED_PROMPTS:
         text = prompts.load(name, prompts_folder, language="")

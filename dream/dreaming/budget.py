@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 
 from dream.dreaming.draft import added
+from dream.memory import place_of
 from dream.models import MemoryFile
 from dream.settings import Settings
 
@@ -46,7 +48,7 @@ def fit_budget(
     here = text.splitlines(keepends=True)
     if _fits(here, (max_lines, max_bytes)):
         return None
-    archive = f"memory/archive/{file.removeprefix('memory/').removesuffix('.md')}-{day:%Y-%m}.md"
+    archive = f"memory/archive/{f'{place}.' if (place := place_of(file)) else ''}{Path(file).stem}-{day:%Y-%m}.md"
     here = _without_empty(here, keep)
     if _fits(here, (max_lines, max_bytes)):
         return Fitted("".join(here), (), archive)

@@ -13,6 +13,7 @@ from dream.dreaming.budget import archived, fit_budget
 from dream.dreaming.draft import Draft, added
 from dream.dreaming.phase2 import Edited
 from dream.dreaming.queue import come_true, held_back
+from dream.memory import files_of, memory_file
 from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal
 from dream.reports import BatchReport, LineCount
 from dream.settings import Settings
@@ -39,10 +40,14 @@ class Snapshot:
     person_lines: Mapping[MemoryFile, frozenset[str]]
     pending: Sequence[Proposal]
 
+    def within(self, place: str) -> Snapshot:
+        """Return what a dream of what was said in the place of this name may see: the three files, and its own."""
+        return replace(self, texts={path: self.texts.get(path, "") for path in (*MEMORY_FILES, *files_of(place))})
+
     def imagining(self, files: Mapping[str, bytes | None]) -> Snapshot:
         """Return the workspace as it would be had `files` been written; for a dry run."""
         now = {**self.data, **files}
-        texts = {path: _text(now.get(path), path) for path in MEMORY_FILES}
+        texts = _texts(now)
         archives = {path: _text(data, path) for path, data in now.items() if path.startswith("memory/archive/")}
         pending = parse_pending(now.get(PENDING) or b"")
         return Snapshot(now, texts, archives, self.person_lines, pending)
@@ -54,15 +59,15 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Snapshot:
     With `uncommitted`, for a dry run, what is in no commit yet counts as a person's where it will be in theirs.
     """
     data: dict[str, bytes | None] = dict(read_memory(workspace.root))
-    texts = {path: _text(data.get(path), path) for path in MEMORY_FILES}
+    texts = _texts(data)
     archives = {path: _text(content, path) for path, content in data.items() if path not in texts}
     git = workspace.git
     head = git.head() if git.exists else None
     person = person_lines(git) if head else {}
-    lines = {path: person.get(path, frozenset()) for path in MEMORY_FILES}
+    lines = {path: person.get(path, frozenset()) for path in texts}
     if uncommitted and not workspace.agent:
         committed = git.read_all(head) if head else {}
-        lines = {path: lines[path] | set(added(_text(committed.get(path), path), texts[path])) for path in MEMORY_FILES}
+        lines = {path: lines[path] | set(added(_text(committed.get(path), path), texts[path])) for path in texts}
     return Snapshot(data, texts, archives, lines, workspace.pending())
 
 
@@ -98,8 +103,8 @@ def compose(
     files: dict[str, bytes | None] = {}
     notes: list[str] = []
     moved: list[Moved] = []
-    for path in MEMORY_FILES:
-        before, text = found.texts[path], draft.texts[path]
+    for path, before in found.texts.items():
+        text = draft.texts[path]
         if text == before:
             continue
         person = found.person_lines.get(path, frozenset())
@@ -122,6 +127,11 @@ def compose(
     content = bool(files)
     files[CURSOR] = b"%d\n" % cursor
     return Composed(files, content, tuple(notes), tuple(true), tuple(moved))
+
+
+def _texts(data: Mapping[str, bytes | None]) -> dict[MemoryFile, str]:
+    paths = (*MEMORY_FILES, *(path for path in data if memory_file(path) == path and path not in MEMORY_FILES))
+    return {path: _text(data.get(path), path) for path in paths}
 
 
 def _text(data: bytes | None, path: str) -> str:

@@ -19,7 +19,8 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm import Model
 from dream.llm.spending import Meter
-from dream.models import MEMORY_FILES, Entry, Finding, Proposal
+from dream.memory import memory_file, place_of
+from dream.models import Entry, Finding, Proposal
 from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
 from dream.versions import log, transaction
@@ -145,7 +146,7 @@ class Dreamer:
         mark = self._models.meter.mark()
         left_out: list[str] = []
         # 1. What is there now; the draft begins as a copy of it.
-        found = self._look()
+        found = self._look().within("")
         evidence = gather(map(self._hear, batch), found.texts.values(), self._settings.owners)
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
         try:
@@ -178,6 +179,8 @@ class Dreamer:
         files = tidy.due(changes, found.texts, self._workspace.private, self._settings)
         if not files:
             return None
+        found = found.within(place_of(files[0]))  # of several places, one at a time
+        files = tuple(file for file in files if place_of(file) == place_of(files[0]))
         doubled = [one for path in files for one in tidy.doubled(path, found.texts[path])]
         known = {(one.file, one.text) for one in doubled}
         asks = self._models.phase2.name != EMBEDDED
@@ -284,7 +287,7 @@ class Dreamer:
     def _imagine(self, report: BatchReport, found: Snapshot, files: Mapping[str, bytes | None]) -> BatchReport:
         """Report what a commit would hold, and go on as if it had been made."""
         diff = compare({path: found.data.get(path) for path in files}, files)
-        counts: dict[str, LineCount] = {path: count for path, count in diff.files.items() if path in MEMORY_FILES}
+        counts: dict[str, LineCount] = {path: count for path, count in diff.files.items() if memory_file(path) == path}
         self._imagined |= files
         return replace(_noting_what_left(report), files=counts, diff=diff.text)
 

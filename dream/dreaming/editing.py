@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends
 from dream.dreaming.guards import Case, Protected, Verdict, check
+from dream.memory import like
 from dream.models import Finding, MemoryFile, Outcome, State, Voice
 from dream.provenance.voice import names_source
 from dream.redact import redact
@@ -175,7 +176,7 @@ class Editing:
         """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
         edit = replace(edit, new_text=self._screened(edit))
         self._check_findings(edit)
-        edit = replace(edit, new_text=self._with_sources(edit) if edit.file != "SOUL.md" else self._as_said(edit))
+        edit = replace(edit, new_text=self._with_sources(edit) if like(edit.file) != "SOUL.md" else self._as_said(edit))
         call = (edit.file, edit.old_text, edit.new_text)
         if call in self._seen:
             raise EditError("this very edit was asked for before")
@@ -315,7 +316,7 @@ class Editing:
 
     def _check_gone(self, edit: Edit) -> None:
         """Refuse an edit that takes out a line which no finding named is about; for SOUL.md a guard asks more."""
-        if edit.file == "SOUL.md":
+        if like(edit.file) == "SOUL.md":
             return
         found = [self._finding(number) for number in edit.findings]
         here = lines(self.draft.texts[edit.file])
@@ -360,7 +361,7 @@ class Editing:
 
     def _with_sources(self, edit: Edit) -> str:
         """Name the source in each new line of MEMORY.md that no message of the user's bears out."""
-        if edit.file != "memory/MEMORY.md":
+        if like(edit.file) != "memory/MEMORY.md":
             return edit.new_text
         cursors = {cursor for number in edit.findings for cursor in self._finding(number).entries}
         here = lines(self.draft.texts[edit.file])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dream.history.messages import KeptMessage, Messages
+from dream.memory import like
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at
@@ -74,7 +75,7 @@ class BatchEvidence:
         found: list[Finding] = []
         rules: set[str] = set()
         for one in findings:
-            rule = one.file == "SOUL.md" and not one.remove
+            rule = like(one.file) == "SOUL.md" and not one.remove
             sentence = self.written(one, files) if rule else None
             if sentence is not None and len(sentence.text) <= LONGEST and REDACTED not in sentence.text:
                 text = self.shown(sentence)

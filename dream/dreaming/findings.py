@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from dream.errors import AnswerCut, AnswerUnusable
-from dream.models import MEMORY_FILES, TAGS, Finding, MemoryFile
+from dream.memory import PLACE_NAME, memory_file
+from dream.models import MEMORY_FILES, Finding, MemoryFile
 from dream.text.safe import clean, quoted
 from dream.text.words import without_bullet
 
@@ -19,7 +20,7 @@ MAX_CITED = 200  # cursors and ranges that one finding may name
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
 _HEADING = r"(?:\s*/\s*([^\]\n]{0,80}))?"
 _FINDING = re.compile(
-    rf"{_LIST_MARK}\*{{0,2}}\[(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE|-REPLACE)?(?:\s+([SUMW]\d{{1,6}}))?{_HEADING}\]"
+    rf"{_LIST_MARK}\*{{0,2}}\[((?:places/{PLACE_NAME}/)?)(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE|-REPLACE)?(?:\s+([SUMW]\d{{1,6}}))?{_HEADING}\]"
     r"\*{0,2}[:\s]*(.*)",
     re.IGNORECASE,
 )
@@ -95,8 +96,11 @@ def _findings(line: str, cursors: Sequence[int], known: References) -> list[Find
     match = _FINDING.fullmatch(line.rstrip())
     if match is None:
         return []
-    file, act, number = TAGS[match[1].upper()], (match[2] or "").upper(), match[3] or ""
-    text, named = _cited(match[5])
+    file = memory_file(match[1] + match[2].upper())
+    if file is None:
+        return []
+    act, number = (match[3] or "").upper(), match[4] or ""
+    text, named = _cited(match[6])
     if act and not number and (found := _NUMBER.match(text)):
         number, text = found[1], text[found.end() :]
     text = " ".join(clean(text).split()).strip()
@@ -108,7 +112,7 @@ def _findings(line: str, cursors: Sequence[int], known: References) -> list[Find
         return [removal] if removal.text else []
     if not text:
         return []
-    heading = " ".join(clean(match[4] or "").split()).strip("#* ")
+    heading = " ".join(clean(match[5] or "").split()).strip("#* ")
     fact = Finding(file, text, resting, heading=heading, line=old if where == file else "")
     return [fact, replace(removal, because="")] if act and old else [fact]
 

@@ -16,6 +16,7 @@ from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone
 from dream.dreaming.evidence import NOTHING_HEARD, REDACTED, BatchEvidence
 from dream.dreaming.markup import FlawName, instructs, normative
+from dream.memory import like
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
 from dream.provenance.copied import LONGEST, folded
 from dream.settings import Settings
@@ -184,7 +185,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     """A rule in SOUL.md is a sentence of the user's own; one goes where another takes its place or they end it."""
-    if case.edit.file != "SOUL.md":
+    if like(case.edit.file) != "SOUL.md":
         return None
     for line in case.added:
         if not (_is_plain_heading(line) or without_bullet(line).strip() in protected.rules):
@@ -212,7 +213,8 @@ def _may_go(line: str, case: Case, protected: Protected) -> bool:
     if any(not one.remove for one in about) and case.added:
         return True
     if any(
-        without_bullet(line).strip() == without_bullet(one).strip() for one in case.then.texts["SOUL.md"].split("\n")
+        without_bullet(line).strip() == without_bullet(one).strip()
+        for one in case.then.texts[case.edit.file].split("\n")
     ):
         return True
     return any(one.because and protected.evidence.rule(one.because, one.entries) for one in about)
@@ -221,7 +223,7 @@ def _may_go(line: str, case: Case, protected: Protected) -> bool:
 def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     """USER.md rests on the user's own messages; elsewhere no line that they did not say may give the agent orders."""
     file, evidence = case.edit.file, protected.evidence
-    if file == "SOUL.md":
+    if like(file) == "SOUL.md":
         return None
     if file == "USER.md" and evidence.knows_voices(case.cursors):
         lines = case.added or tuple(line for line in case.gone if line.strip())

@@ -13,6 +13,7 @@ from dream.dreaming.findings import LETTERS, Analysis, References, parse, refere
 from dream.errors import AnswerCut, AnswerUnusable, PromptTooLong
 from dream.history import legacy
 from dream.llm import ChatMessage, Completion, Model
+from dream.memory import like
 from dream.models import Entry, Finding, MemoryFile
 from dream.redact import redact
 from dream.settings import EMBEDDED
@@ -206,7 +207,7 @@ def _copied_again(
 
 
 def _is_rule(finding: Finding) -> bool:
-    return finding.file == "SOUL.md" and not finding.remove
+    return like(finding.file) == "SOUL.md" and not finding.remove
 
 
 def _heeded(found: Analysis, wrong: AnswerUnusable) -> Analysis:

@@ -24,6 +24,7 @@ from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
 from dream.llm import ChatMessage, Completion, Json, Model, Tool, ToolCall
+from dream.memory import like
 from dream.models import Finding, MemoryFile, Outcome
 from dream.settings import Settings
 from dream.text.alike import nearest, states
@@ -342,7 +343,7 @@ def _add(editing: Editing, number: int, *, plainly: bool = False) -> None:
         editing.decide(number, "present", f"already there as {quoted(stated)}")
         return
     named = _below(editing, number, finding.heading)
-    usual = _below(editing, number, _TITLES[finding.file], begin=False)
+    usual = _below(editing, number, _TITLES[like(finding.file)], begin=False)
     for edit in (named, *(() if plainly else (usual, Edit(finding.file, "", _bullet(finding.text), (number,))))):
         if edit is not None and plainly:
             _try(editing, edit)
@@ -367,10 +368,10 @@ def _below(editing: Editing, number: int, heading: str, *, begin: bool = True) -
         anchor = rows[last] if rows.count(rows[last]) == 1 else "\n".join(rows[first : last + 1])
         return Edit(finding.file, anchor, f"{anchor}\n{_bullet(finding.text)}", (number,))
     new = f"## {heading}"
-    allowed = finding.file != "SOUL.md" or standing([new], "Rules") is not None
+    allowed = like(finding.file) != "SOUL.md" or standing([new], "Rules") is not None
     if title is not None or not (begin and heading and allowed and len(heading) <= LONGEST_TITLE):
         return None
-    above = "" if text.strip() else TEMPLATES[finding.file].decode().partition("\n")[0] + "\n"
+    above = "" if text.strip() else TEMPLATES[like(finding.file)].decode().partition("\n")[0] + "\n"
     return Edit(finding.file, "", f"{above}\n{new}\n{_bullet(finding.text)}", (number,))
 
 

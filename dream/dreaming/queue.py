@@ -9,7 +9,8 @@ from dream import prompts
 from dream.dreaming.draft import Draft, added, gone, lines
 from dream.dreaming.editing import HeldEdit
 from dream.dreaming.guards import Verdict
-from dream.models import TAGS, Finding, MemoryFile, Outcome, Proposal
+from dream.memory import memory_file
+from dream.models import Finding, MemoryFile, Outcome, Proposal
 from dream.text.alike import same_fact
 from dream.text.words import without_said_on
 
@@ -58,7 +59,7 @@ def set_aside(cursor: int, reason: str, last: int, now: datetime) -> Proposal:
 
 def come_true(pending: Sequence[Proposal], texts: Mapping[MemoryFile, str]) -> list[Proposal]:
     """List the proposals that nothing is left of to do: what they add stands in `texts`, what they remove is gone."""
-    return [item for item in pending if item.file is not None and _is_true(item, texts[item.file])]
+    return [item for item in pending if item.file and item.file in texts and _is_true(item, texts[item.file])]
 
 
 def withdrawn(
@@ -92,7 +93,7 @@ def waiting(pending: Sequence[Proposal]) -> list[tuple[Finding, str]]:
     for item in pending:
         for one in item.findings:
             tag, _, fact = _uncited(one)[:300].partition("] ")
-            file = TAGS.get(tag.lstrip("[").removesuffix("-REMOVE"))
+            file = memory_file(tag.lstrip("[").removesuffix("-REMOVE"))
             if file is not None and fact:
                 remove = tag.endswith("-REMOVE")
                 found.setdefault(one, (Finding(file, fact, item.entries, remove=remove), item.reason[:300]))

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from dream.dreaming.draft import lines
 from dream.embedded.tongue import tongue
-from dream.models import MEMORY_FILES, Finding, MemoryFile
+from dream.memory import like
+from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from dream.text import days
 from dream.text.alike import near_fact, same_fact
@@ -44,12 +45,11 @@ def due(
     """Return the files that it is time to look through; `changes` are the dreams, newest first."""
     looked = read_looks(private)
     found: list[MemoryFile] = []
-    for path in MEMORY_FILES:
+    for path, text in texts.items():
         shas = [change.sha for change in changes]
         since = changes[: shas.index(looked[path])] if looked.get(path) in shas else changes
         times = sum(path in change.files for change in since)
         most_lines, most_bytes = settings.limits(path)
-        text = texts[path]
         full = len(text.splitlines()) >= FULL * most_lines or len(text.encode()) >= FULL * most_bytes
         if times >= DREAMS or (full and times):
             found.append(path)
@@ -85,7 +85,7 @@ def doubled(path: MemoryFile, text: str) -> list[Finding]:
     gone: set[int] = set()
     stated = [(number, line) for number, line in enumerate(lines(text)) if not line.startswith("#")]
     for (first, one), (second, other) in combinations(stated, 2):
-        if first in gone or second in gone or not (same_fact(one, other) if path != "SOUL.md" else one == other):
+        if first in gone or second in gone or not (same_fact(one, other) if like(path) != "SOUL.md" else one == other):
             continue
         gone.add(first if len(one) <= len(other) else second)
     # Of two lines with the very same words neither can be named alone: `swept` drops the second.
@@ -98,7 +98,7 @@ def doubtful(path: MemoryFile, text: str, day: date, left: Set[str] = frozenset(
 
     Each by a mark of the line and of why it is doubtful; those whose mark is in `left` have been looked at.
     """
-    if path == "SOUL.md":
+    if like(path) == "SOUL.md":
         return {}
     stated = [line for line in lines(text) if not line.startswith("#")]
     near = ((one, other) for one, other in combinations(stated, 2) if near_fact(one, other))
@@ -118,7 +118,7 @@ def swept(texts: Mapping[MemoryFile, str], persons: Mapping[MemoryFile, frozense
     """
     found: dict[MemoryFile, str] = {}
     for path, text in texts.items():
-        kept = persons.get(path, frozenset()) | set(TEMPLATES[path].decode().splitlines())
+        kept = persons.get(path, frozenset()) | set(TEMPLATES[like(path)].decode().splitlines())
         rows = list(_without_copies(text.split("\n"), kept))
         rows = [row for place, row in enumerate(rows) if row.rstrip() in kept or not _holds_nothing(rows, place)]
         found[path] = _GAP.sub("\n\n", "\n".join(rows))

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from dream.models import TAGS, MemoryFile
+from dream.memory import tag
+from dream.models import MEMORY_FILES, MemoryFile
 from dream.text.words import without_bullet
 
-LABELS = {path: label for label, path in TAGS.items()}
+LABELS = {path: tag(path) for path in MEMORY_FILES}
 
 _HEADER = re.compile(
     r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)(?: \d\d:\d\d(?::\d\d)?)? )?(?:[A-Z][a-z]{2} )?"

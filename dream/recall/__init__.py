@@ -27,7 +27,9 @@ TWICE = 0.8  # of a hit's words that stand in one before it: then it is told alr
 LONGEST = 80  # characters of a citation that an error repeats
 WORDS = 64  # of a query that are marked in a text
 
-_MEMORY_CITE = re.compile(r"(?:memory/)?(?P<file>[\w.-]+\.md|archive/[\w.-]+\.md):(?P<line>\d+)")
+_MEMORY_CITE = re.compile(
+    r"(?:memory/)?(?P<file>[\w.-]+\.md|archive/[\w.-]+\.md|places/[\w-]+/(?:SOUL|MEMORY)\.md):(?P<line>\d+)"
+)
 _OWN = ("SOUL.md", "USER.md", "MEMORY.md")  # in whatever capitals they are named
 _ENTRY_CITE = re.compile(r"history:(?P<cursor>\d+)")
 _MESSAGE_CITE = re.compile(r"(?P<session>.+)#(?P<position>\d+)", re.DOTALL)
@@ -80,9 +82,7 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
 
 def memory_lines(workspace: Workspace) -> Iterator[tuple[str, str]]:
     """Yield the lines of the memory files and of their archive, each after its citation, without headings."""
-    from dream.models import MEMORY_FILES  # a hook that asks at each prompt has no time for it
-
-    for name in (*(name.removeprefix("memory/") for name in MEMORY_FILES), *_archived(workspace)):
+    for name in (*(name.removeprefix("memory/") for name in workspace.files()), *_archived(workspace)):
         for number, line in enumerate(_file_lines(workspace, name), 1):
             if line.strip() and not line.startswith("#"):
                 yield f"{name}:{number}", line
@@ -94,10 +94,10 @@ def _archived(workspace: Workspace) -> list[str]:
 
 
 def _file_lines(workspace: Workspace, name: str) -> list[str]:
-    from dream.models import MEMORY_FILES
+    from dream.memory import memory_file
     from dream.workspace.files import read_bytes
 
-    whole = next((file for file in MEMORY_FILES if file.removeprefix("memory/") == name), None)
+    whole = None if name.startswith("archive/") else memory_file(name)
     if whole is not None:
         return workspace.read_file(whole).splitlines()
     path = workspace.memory / name

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dream.errors import WorkspaceError
+from dream.memory import KNOWN_PLACES, place_of
 from dream.workspace import files
 from dream.workspace.format import FORMAT
 
 FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
 CURSOR = "memory/.dream_cursor"
-STATE = (CURSOR, "memory/.pending.jsonl", "memory/.rejected.jsonl", FORMAT)
+STATE = (CURSOR, "memory/.pending.jsonl", "memory/.rejected.jsonl", FORMAT, KNOWN_PLACES)
 ARCHIVE = "memory/archive"
 INTENT = "apply.json"  # in .dream/, there only while a commit is being made
 UNDONE = "forgetting.json"  # in .dream/, while a text is taken out: one JSON object a line
@@ -24,7 +25,7 @@ def is_versioned(path: str) -> bool:
 
 def is_memory(path: str) -> bool:
     """Return whether `path` is text for a person to read, rather than dream's own state."""
-    return path in FILES or is_archive(path)
+    return path in FILES or bool(place_of(path)) or is_archive(path)
 
 
 def is_archive(path: str) -> bool:
@@ -34,7 +35,7 @@ def is_archive(path: str) -> bool:
 
 
 def read_memory(root: Path) -> dict[str, bytes]:
-    """Return the memory files as they lie on disk, by path: the three, and memory/archive/*.md."""
+    """Return the memory files as they lie on disk, by path: the three, those of places, and memory/archive/*.md."""
     archive = root / ARCHIVE
     try:
         archived = sorted(f"{ARCHIVE}/{entry.name}" for entry in archive.iterdir())
@@ -42,7 +43,7 @@ def read_memory(root: Path) -> dict[str, bytes]:
         archived = []
     except OSError as fault:
         raise WorkspaceError(f"{archive} cannot be read: {files.reason(fault)}.") from fault
-    return _read(root, [*FILES, *filter(is_archive, archived)])
+    return _read(root, [*FILES, *files.place_files(root), *filter(is_archive, archived)])
 
 
 def read_all(root: Path) -> dict[str, bytes]:

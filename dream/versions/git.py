@@ -27,7 +27,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dream.door import OTHERS
 from dream.errors import GitError
-from dream.versions import ARCHIVE, FILES, STATE, is_archive
+from dream.memory import PLACES
+from dream.versions import ARCHIVE, is_versioned
 from dream.workspace.files import read_bytes, reason
 
 if TYPE_CHECKING:
@@ -319,13 +320,12 @@ class Objects:
 
     def files(self, revision: str) -> dict[str, bytes]:
         """Return the content of every versioned file in `revision`, by path."""
-        root = self._tree(f"{revision}^{{tree}}")
-        memory = self._tree(root.get("memory"))
-        archive = self._tree(memory.get("archive"))
-        names = {path: root.get(path) for path in FILES[:2]}
-        names |= {path: memory.get(path.removeprefix("memory/")) for path in (FILES[2], *STATE)}
-        names |= {path: sha for name, sha in archive.items() if is_archive(path := f"{ARCHIVE}/{name}")}
-        found = {path: self._there(sha) for path, sha in names.items() if sha}
+        names = self._tree(f"{revision}^{{tree}}")
+        for folder in ("memory", ARCHIVE, PLACES):
+            names |= {f"{folder}/{name}": sha for name, sha in self._tree(names.get(folder)).items()}
+        for place in [path for path in names if path.startswith(f"{PLACES}/")]:
+            names |= {f"{place}/{name}": sha for name, sha in self._tree(names[place]).items()}
+        found = {path: self._there(sha) for path, sha in names.items() if is_versioned(path)}
         return {path: content for path, (_, kind, content) in found.items() if kind == "blob"}
 
     def _there(self, name: str) -> GitObject:

@@ -55,7 +55,6 @@ _EXCLUDE = """# dream
 /memory/history.jsonl
 /memory/archive/*.jsonl
 /memory/messages/
-/places/places.toml
 .*.dream-tmp
 .*.dream-swap
 """

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UnknownRevision
+from dream.memory import like, tag
 from dream.reports import FLAT, LineCount, Usage
 from dream.text.safe import span
 from dream.versions import is_memory
@@ -241,7 +242,7 @@ def _applied(outcomes: Sequence[Outcome]) -> str:
     told = [finding for finding in applied if not finding.remove] or applied
     if not told:
         return ""
-    first = min(told, key=lambda finding: finding.file != "SOUL.md")  # the first of them
+    first = min(told, key=lambda finding: like(finding.file) != "SOUL.md")  # the first of them
     words = _in_short(first.text)
     if not words:
         return ""
@@ -267,10 +268,10 @@ def _figures(files: Mapping[str, LineCount]) -> str:
 
 def _finding(outcome: Outcome) -> str:
     finding = outcome.finding
-    tag = finding.file.removeprefix("memory/").removesuffix(".md") + ("-REMOVE" if finding.remove else "")
+    named = tag(finding.file) + ("-REMOVE" if finding.remove else "")
     cursors = ",".join(str(cursor) for cursor in finding.entries)
     reason = f" ({clean_line(outcome.reason)})" if outcome.reason else ""
-    return f"    {outcome.state}{reason}: [{tag}] {clean_line(finding.text)} {{{cursors}}}"
+    return f"    {outcome.state}{reason}: [{named}] {clean_line(finding.text)} {{{cursors}}}"
 
 
 def _usage(usage: Usage) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream.errors import GitError
+from dream.memory import KNOWN_PLACES
 from dream.versions import CURSOR, FILES, INTENT, STATE, gitdir, read_all
 from dream.versions.git import DREAM, NEXT, STALE, Git, check_installed
 from dream.workspace import files as on_disk
@@ -111,13 +112,13 @@ class GitStore:
     def is_at_rest(self) -> bool:
         """Return whether no commit was cut short, and HEAD has the files as they stand.
 
-        The dreams' cursor may be ahead of it, and the format.
+        The dreams' cursor may be ahead of it, the format, and the known places.
         """
         if (self.private / INTENT).exists():
             return False
         _, present = self.snapshot()
         there = read_all(self.root)
-        ahead = dict.fromkeys((CURSOR, FORMAT), b"")
+        ahead = dict.fromkeys((CURSOR, FORMAT, KNOWN_PLACES), b"")
         return present | ahead == there | ahead
 
     def write(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from dream.errors import Conflict, DreamError, GitError
+from dream.memory import KNOWN_PLACES
 from dream.reports import LineCount
 from dream.versions import (
     ARCHIVE,
@@ -36,7 +37,7 @@ from dream.versions import (
 from dream.versions.diff import compare, merge
 from dream.versions.git import DREAM, PERSON, is_sha
 from dream.versions.swap import ASIDE, swap
-from dream.workspace import files, review_files
+from dream.workspace import files, places, review_files
 from dream.workspace import format as workspace_format
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def commit(
         if not ready:
             return done
         ready |= workspace_format.wanted(present)
+        ready = places.wanted(workspace.root, present) | ready
         old = {path: present.get(path) for path in ready}
         counts = compare(old, ready).files
         new = write(workspace, ready, message(counts), head, now)
@@ -401,7 +403,7 @@ def _bring_to_disk(
             else:
                 placed[-1] = done
         else:
-            _write_state(workspace.root / path, wanted)
+            _write_state(workspace, path, wanted)
         files.checkpoint(f"after swap of {path}")
     return held
 
@@ -418,12 +420,15 @@ def _swap_in(root: Path, path: str, old: bytes | None, new: bytes | None) -> Hel
     return _Placed(path, wanted, expected)
 
 
-def _write_state(path: Path, data: bytes | None) -> None:
-    if data is not None:
-        files.replace_file(path, data)
+def _write_state(workspace: Workspace, path: str, data: bytes | None) -> None:
+    there = workspace.root / path
+    if path == KNOWN_PLACES:
+        places.write(workspace.root, workspace.private, data or b"")
+    elif data is not None:
+        files.replace_file(there, data)
     else:
-        with files.explained("removed", path):
-            path.unlink(missing_ok=True)
+        with files.explained("removed", there):
+            there.unlink(missing_ok=True)
 
 
 def _take_back(workspace: Workspace, head: str | None, new: str, placed: Sequence[_Placed]) -> bool:
@@ -435,7 +440,7 @@ def _take_back(workspace: Workspace, head: str | None, new: str, placed: Sequenc
             if is_memory(one.path):
                 swap(workspace.root / one.path, one.now, one.before)
             else:
-                _write_state(workspace.root / one.path, one.before)
+                _write_state(workspace, one.path, one.before)
         if workspace.git.move_head(head, new):
             _remove_intent(workspace.private)
             return True
@@ -476,7 +481,8 @@ def _drop_second_name(path: Path) -> None:
 
 def _has_state(root: Path, old: Mapping[str, bytes], ready: Mapping[str, bytes | None]) -> bool:
     """Return whether a commit's own state, which comes to disk last, is there: a person's save came after it all."""
-    state = [path for path, data in ready.items() if not is_memory(path) and data != old.get(path)]
+    mixed = KNOWN_PLACES  # it may hold more by now
+    state = [path for path, data in ready.items() if not is_memory(path) and path != mixed and data != old.get(path)]
     return bool(state) and all(files.read_bytes(root / path) == ready[path] for path in state)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
-from dream.models import MEMORY_FILES
+from dream.memory import memory_file
 from dream.reports import Usage
 from dream.web.known import Past
 from dream.workspace import runs
@@ -125,7 +125,7 @@ def _label(value: float) -> str:
 def _lines(workspace: Workspace, steps: Sequence[Deed], zone: tzinfo) -> Numbers:
     """Count the lines of each file at the end of each day, backwards from today's."""
     found: dict[str, dict[date, float]] = {}
-    for file in MEMORY_FILES:
+    for file in workspace.files():
         now, days = float(len(workspace.read_file(file).splitlines())), dict[date, float]()
         for step in steps:
             days.setdefault(step.change.time.astimezone(zone).date(), now)
@@ -139,7 +139,7 @@ def _changes(steps: Sequence[Deed], zone: tzinfo) -> Numbers:
     new, other, moved = (dict[date, float]() for _ in range(3))
     for step in steps:
         day = step.change.time.astimezone(zone).date()
-        counts = [count for file, count in step.change.files.items() if file in MEMORY_FILES]
+        counts = [count for file, count in step.change.files.items() if memory_file(file)]
         both = [min(count.added, count.removed) for count in counts]
         new[day] = new.get(day, 0) + sum(count.added for count in counts) - sum(both)
         other[day] = other.get(day, 0) + sum(both)

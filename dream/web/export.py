@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from dream.errors import WorkspaceError
-from dream.models import MEMORY_FILES, MemoryFile
+from dream.memory import tag
+from dream.models import MemoryFile
 from dream.text.safe import clean
 from dream.web import pages, views
 from dream.web.server import HERE, Site
@@ -87,7 +88,7 @@ class _Export:
         """Write all pages, and return how many there are."""
         self._timeline()
         steps = self._site.known.all_steps(self._workspace)
-        for file in MEMORY_FILES:
+        for file in self._workspace.files():
             self._memory(file, steps)
         self._review()
         known = self._site.known
@@ -135,7 +136,7 @@ class _Export:
             )
 
         for part, number, text in _parts(lines, views.LINES, rendered):
-            name = _part(f"memory-{Path(file).stem}", number)
+            name = _part(f"memory-{tag(file).replace('/', '-')}", number)
             self._write(name, text)
             for line in part:
                 if line.is_fact:

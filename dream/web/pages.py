@@ -16,7 +16,7 @@ from dream.actions import restore as restoring
 from dream.actions import review as reviewing
 from dream.actions.restore import Mode
 from dream.errors import DreamError, UnknownRevision, UsageError
-from dream.models import MEMORY_FILES, MemoryFile
+from dream.models import MemoryFile
 from dream.recall import KINDS
 from dream.versions.log import KINDS as CHANGE_KINDS
 from dream.web import charts, views
@@ -41,12 +41,13 @@ def night(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]
 
 def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     """Show one memory file, line by line."""
-    file: MemoryFile = next((one for one in MEMORY_FILES if one == query.get("file")), "USER.md")
+    files = workspace.files()
+    file: MemoryFile = next((one for one in files if one == query.get("file")), "USER.md")
     first = max(1, _number(query, "from", 1))
     lines, total = views.memory_lines(workspace, file, known, first)
     values: Values = {
         "file": file,
-        "files": MEMORY_FILES,
+        "files": files,
         "lines": lines,
         "total": total,
         "first": first,
@@ -88,7 +89,7 @@ def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
         "page": page,
         "last": last,
         "query": _kept(query, "q", "file", "guard", "source"),
-        "files": MEMORY_FILES,
+        "files": workspace.files(),
         "guards": sorted({item.proposal.guard for item in held}),
         "sources": sorted({item.source for item in held if item.source}),
     }
@@ -105,7 +106,7 @@ def timeline(workspace: Workspace, known: Past, query: Query) -> tuple[str, Valu
         "last": last,
         "complete": known.complete,
         "query": _kept(query, "q", "file", "kind", "source"),
-        "files": MEMORY_FILES,
+        "files": workspace.files(),
         "kinds": CHANGE_KINDS,
     }
 
@@ -343,10 +344,10 @@ def _decided_on(found: Sequence[HeldFinding], form: Form, chosen: Sequence[str])
 
 def _line(workspace: Workspace, form: Form) -> tuple[MemoryFile, int, str]:
     """Find the line that a form is about, by its file, number and key; raises Meanwhile where another stands there."""
-    file = next((one for one in MEMORY_FILES if one == form.get("file")), None)
+    file = next((one for one in workspace.files() if one == form.get("file")), None)
     number = int(form.get("number", "")) if form.get("number", "").isdecimal() else 0
     if file is None:
-        raise UsageError("There are three memory files: SOUL.md, USER.md and memory/MEMORY.md.")
+        raise UsageError(f"The memory files are {', '.join(workspace.files())}.")
     rows = workspace.read_file(file).splitlines()
     if not 1 <= number <= len(rows) or views.line_key(file, rows[number - 1]) != form.get("is"):
         raise Meanwhile([f"line {number} of {file} is another now"], form.get("text", ""))

@@ -16,7 +16,8 @@ from dream.actions.status import Health
 from dream.actions.why import Evidence, evidence
 from dream.dreaming.draft import lines
 from dream.errors import UsageError
-from dream.models import MEMORY_FILES, MemoryFile, Proposal
+from dream.memory import memory_file
+from dream.models import MemoryFile, Proposal
 from dream.recall import Hit
 from dream.reports import Usage
 from dream.text.safe import shortened
@@ -150,8 +151,8 @@ def _wrote(steps: Sequence[Deed], file: MemoryFile) -> dict[str, Change]:
 
 def line_story(workspace: Workspace, known: Past, file: str, key: str, sha: str = "") -> LineStory | None:
     """Find a line by its key, in its file or in the change `sha`, and return where it comes from."""
-    name = next((one for one in MEMORY_FILES if one == file), None)
-    if name is None:
+    name = memory_file(file)
+    if name is None or name != file:
         return None
     steps = known.steps(workspace)
     standing = {line_key(name, row): (row, number) for number, row in enumerate(_rows(workspace, name), 1)}
@@ -199,7 +200,7 @@ def _rows(workspace: Workspace, file: MemoryFile) -> list[str]:
 def line_at(workspace: Workspace, cite: str) -> tuple[str, str] | None:
     """Return the memory file and the key of the line that a citation like `USER.md:12` names."""
     name, _, number = cite.rpartition(":")
-    file = next((one for one in MEMORY_FILES if one.removeprefix("memory/") == name), None)
+    file = memory_file(name)
     rows = _rows(workspace, file) if file else []
     return (file, line_key(file, rows[int(number) - 1])) if file and 0 < int(number) <= len(rows) else None
 

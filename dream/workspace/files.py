@@ -17,6 +17,7 @@ import orjson
 
 from dream.door import contents, make_folder, open_file
 from dream.errors import DreamError, WorkspaceError
+from dream.memory import PLACES, files_of, place_of
 
 # The places where a crash could hurt: each write, rename, fsync and ref update announces itself here.
 #
@@ -429,3 +430,19 @@ def _row(line: bytes) -> dict[str, Any] | None:
         row = orjson.loads(line)
         return row if isinstance(row, dict) else None
     return None
+
+
+def place_files(root: Path) -> list[str]:
+    """Return the memory files of the places of the workspace at `root` that are there, by name.
+
+    Raises WorkspaceError for a link: what is written would go elsewhere.
+    """
+    folder = root / PLACES
+    found: list[str] = []
+    with explained("read", folder), suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda one: one.name):
+            if entry.is_symlink() or folder.is_symlink():
+                raise WorkspaceError(f"{entry.path} is a symbolic link; put the directory itself there.")
+            if entry.is_dir():
+                found += [file for file in files_of(entry.name) if place_of(file) and os.path.lexists(root / file)]
+    return found

@@ -13,39 +13,74 @@ import re
 import secrets
 import stat
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from dream.errors import WorkspaceError
-from dream.workspace.files import read_text, replace_file
+from dream.memory import KNOWN_PLACES, PLACE_NAME
+from dream.workspace.files import read_bytes, read_text, replace_file
 from dream.workspace.lock import FileLock
 
 if TYPE_CHECKING:
     from dream.models import Message
 
-FOLDER = "places"
-NAME = f"{FOLDER}/places.toml"
 LOCK = "places.lock"
-NAME_CHARS = 40
 SMALL = 1 << 16  # bytes of a file of git's that are read
 _ID = re.compile(r"p-[0-9a-f]{8}")
-_SLUG = re.compile(r"[^\W_][\w-]{0,39}")
+_SLUG = re.compile(PLACE_NAME)
+LISTS = ("paths", "remotes", "chats", "also")
+NAME_CHARS = 40  # of a name, as PLACE_NAME has it
 _REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPlace:
-    """A project or a group chat: its id, its name, and the paths, git remotes and chats that it is known by."""
+    """A project or a group chat: its id, its name, and the paths, git remotes and chats that it is known by.
+
+    `also` are the ids of places that were merged into it: rows of history still hold them.
+    """
 
     id: str
     name: str
     paths: tuple[str, ...] = ()
     remotes: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+
+
+def wanted(root: Path, committed: Mapping[str, bytes]) -> dict[str, bytes | None]:
+    """Return what a commit is to hold of places.toml: what lies there, beside what is `committed`."""
+    data = read_bytes(root / KNOWN_PLACES)
+    return {} if data is None or data == committed.get(KNOWN_PLACES) else {KNOWN_PLACES: data}
+
+
+def write(root: Path, private: Path, data: bytes) -> None:
+    """Write places.toml, with every place that another process has noted meanwhile."""
+    with FileLock(private / LOCK):
+        there = read_bytes(root / KNOWN_PLACES) or b""
+        if (joint := joined(data, there)) != there:
+            replace_file(root / KNOWN_PLACES, joint)
+
+
+def joined(first: bytes, second: bytes) -> bytes:
+    """Return `first`, a content of places.toml, with the places that `second` alone knows: history may hold their ids.
+
+    Raises WorkspaceError where either can't be read.
+    """
+    before, after = ([*_parsed(data.decode("utf-8", "replace"), KNOWN_PLACES)] for data in (first, second))
+    known = {one for place in before for one in (place.id, *place.also)}
+    taken = {place.name.casefold() for place in before}
+    for place in after:
+        if place.id not in known:
+            named = replace(place, name=_free(place.name, taken))
+            taken.add(named.name.casefold())
+            first += _written(named).encode("utf-8")
+    return first
 
 
 class Places:
@@ -55,7 +90,7 @@ class Places:
     """
 
     def __init__(self, root: Path, private: Path, home: Path) -> None:
-        self._path = root / NAME
+        self._path = root / KNOWN_PLACES
         self._lock = FileLock(private / LOCK)
         self._home = Path(os.path.realpath(home))
         self._known = list(_read(self._path))
@@ -177,7 +212,8 @@ def _last(path: str) -> str:
 
 def _slug(text: str) -> str:
     """Return a name that can stand in a path and in a prompt: words of letters and digits, joined by `-`."""
-    return "-".join(re.findall(r"[^\W_]+", text.casefold()))[:NAME_CHARS].strip("-") or "place"
+    text = unicodedata.normalize("NFC", text).casefold()
+    return "-".join(re.findall(r"[^\W_]+", text))[:NAME_CHARS].strip("-") or "place"
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -186,20 +222,27 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _read(path: Path) -> Iterator[KnownPlace]:
-    text = read_text(path)
+    yield from _parsed(read_text(path), path)
+
+
+def _parsed(text: str, path: Path | str) -> Iterator[KnownPlace]:
+    names: set[str] = set()
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise WorkspaceError(f"{path} cannot be read as TOML: {error}.") from error
     for key, row in table.items():
         fields = row if isinstance(row, dict) else {}
-        name, lists = fields.get("name"), [fields.get(one, []) for one in ("paths", "remotes", "chats")]
+        name, lists = fields.get("name"), [fields.get(one, []) for one in LISTS]
         sound = all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in lists)
         if not (_ID.fullmatch(key) and isinstance(name, str) and _SLUG.fullmatch(name) and sound):
             raise WorkspaceError(
                 f"{path}: [{key}] is no place; it needs an id such as p-7f3a91c2, a name of letters, digits and `-`, "
-                "and `paths`, `remotes` and `chats` as lists of strings."
+                "and `paths`, `remotes`, `chats` and `also` as lists of strings."
             )
+        if name.casefold() in names:
+            raise WorkspaceError(f"{path}: two places are named {name}; give one of them another name.")
+        names.add(name.casefold())
         yield KnownPlace(key, name, *map(tuple, lists))
 
 
@@ -208,7 +251,7 @@ def _written(place: KnownPlace) -> str:
 
     table = tomlkit.table()
     table.add("name", place.name)
-    for field in ("paths", "remotes", "chats"):
+    for field in LISTS:
         if values := getattr(place, field):
             table.add(field, list(values))
     return f"\n{tomlkit.dumps(tomlkit.document().add(place.id, table))}"

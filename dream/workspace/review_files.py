@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from dream.errors import GitError
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Proposal, Rejected, Report
+from dream.memory import memory_file
+from dream.models import Diagnostic, MemoryFile, Proposal, Rejected, Report
 from dream.workspace.files import number, read_bytes, replace_file
 
 if TYPE_CHECKING:
@@ -138,9 +139,8 @@ def _time(value: object) -> datetime:
 
 
 def _file(value: object) -> MemoryFile:
-    for file in MEMORY_FILES:
-        if value == file:
-            return file
+    if (file := memory_file(value)) is not None and file == value:
+        return file
     raise ValueError(f"{value!r:.40} is not a memory file")
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 
-from dream.models import MEMORY_FILES, TAGS, MemoryFile
+from dream.memory import memory_file
+from dream.models import MemoryFile
 from dream.reports import HIDDEN
 from dream.text.words import coverage
 from dream.versions.diff import by_file
@@ -22,7 +23,8 @@ from dream.workspace.workspace import Workspace
 KEPT = 0.5  # of a removed line's content words that stand in the new one: then the new one goes on from it
 SAID = 0.5  # of a finding's content words that stand in a line: then the line may be written from it
 _FINDING = re.compile(
-    r"    (?P<state>applied|present)(?: \(.*?\))?: \[(?P<tag>[A-Z-]+)\] (?P<text>.*) \{(?P<at>[\d,]+)\}"
+    r"    (?P<state>applied|present)(?: \(.*?\))?: "
+    r"\[(?P<tag>[\w/-]+?)(?P<remove>-REMOVE)?\] (?P<text>.*) \{(?P<at>[\d,]+)\}"
 )
 
 
@@ -71,7 +73,7 @@ def origins(workspace: Workspace) -> list[Origin]:
 
 def fact_lines(workspace: Workspace) -> list[tuple[MemoryFile, str]]:
     """Return every fact line that stands in memory now, with its file, in the order of the files."""
-    return [(file, line) for file in MEMORY_FILES for line in facts(workspace.read_file(file))]
+    return [(file, line) for file in workspace.files() for line in facts(workspace.read_file(file))]
 
 
 def trace(
@@ -168,7 +170,7 @@ def steps(workspace: Workspace, revision: str = "HEAD") -> Iterator[Deed]:
 
 
 def _step(shown: Shown) -> Deed:
-    rows = [(file, row) for file, rows in by_file(shown.diff) if file in MEMORY_FILES for row in rows]
+    rows = [(file, row) for file, rows in by_file(shown.diff) if memory_file(file) == file for row in rows]
     added, removed = ([(file, row[1:]) for file, row in rows if row.startswith(sign)] for sign in "+-")
     return Deed(shown.change, shown.body, added, removed, tuple(_findings(shown.body)))
 
@@ -176,7 +178,7 @@ def _step(shown: Shown) -> Deed:
 def _findings(body: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     for row in body.split("\n"):
         match = _FINDING.fullmatch(row)
-        file = TAGS.get(match["tag"]) if match else None
+        file = memory_file(match["tag"]) if match and not match["remove"] else None
         if match and file:
             yield file, match["text"], tuple(int(cursor) for cursor in match["at"].split(","))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dream import trust
 from dream.door import check_folder, contents, make_folder
 from dream.errors import GitError, SettingsError, WorkspaceError
+from dream.memory import MEMORY_FILES, like
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.workspace import format as workspace_format
 from dream.workspace import locate
@@ -21,6 +22,7 @@ from dream.workspace.files import (
     explained,
     keep_out,
     number,
+    place_files,
     read_bytes,
     read_note,
     readable,
@@ -216,6 +218,10 @@ class Workspace:
         """
         return load(self.root, flags=flags, using=using)
 
+    def files(self) -> tuple[MemoryFile, ...]:
+        """Return the memory files: the three, and then those of each place that are there, by name."""
+        return (*MEMORY_FILES, *place_files(self.root))
+
     def read_file(self, name: MemoryFile) -> str:
         """Return the text of a memory file as it stands; "" where it is missing.
 
@@ -314,7 +320,6 @@ class Workspace:
         With a `query`, a fifth of the room is for what earlier conversations say of it and memory doesn't, cited; what
         stands before that is the same for every query.
         """
-        from dream.models import MEMORY_FILES
         from dream.text.tokens import estimate
         from dream.workspace import context
 
@@ -410,7 +415,13 @@ class Workspace:
 
     def _check_directories(self) -> None:
         """Refuse a link where a directory belongs, or anywhere in .dream: what is written would go elsewhere."""
-        for directory in (self.memory, self.memory / "archive", self.root / PROMPTS, self.private):
+        for directory in (
+            self.memory,
+            self.memory / "archive",
+            self.root / "places",
+            self.root / PROMPTS,
+            self.private,
+        ):
             if directory.is_symlink():
                 raise WorkspaceError(
                     f"{directory} is a symbolic link; put the directory itself there, or link the whole workspace."
@@ -467,7 +478,7 @@ class Workspace:
 
 def _only_began(file: MemoryFile, text: str) -> bool:
     """Return whether a file says no more than it did when the workspace was made."""
-    began = TEMPLATES[file].decode("utf-8").splitlines()
+    began = TEMPLATES[like(file)].decode("utf-8").splitlines()
     return all(line in began for line in text.splitlines() if line.strip())
 
 

@@ -1,0 +1,40 @@
+"""The memory files by their names: three that hold everywhere, and two for each place."""
+
+from __future__ import annotations
+
+import re
+
+PLACES = "places"  # the folder of places in a workspace
+KNOWN_PLACES = "places/places.toml"
+PLACE_NAME = r"[^\W_][\w-]{0,39}"
+MEMORY_FILES: tuple[str, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")
+_NAMES = tuple(file.removeprefix("memory/") for file in MEMORY_FILES)
+_OF_PLACE = re.compile(rf"places/({PLACE_NAME})/(SOUL|MEMORY)\.md")
+
+
+def files_of(place: str) -> tuple[str, ...]:
+    """Return the two memory files of the place with this name; none for ""."""
+    return (f"places/{place}/SOUL.md", f"places/{place}/MEMORY.md") if place else ()
+
+
+def place_of(file: str) -> str:
+    """Return the name of the place that a memory file belongs to, "" for one of the three."""
+    found = _OF_PLACE.fullmatch(file)
+    return found[1] if found else ""
+
+
+def like(file: str) -> str:
+    """Return which of the three files a memory file is like: a place's rules are as SOUL.md, its facts as MEMORY.md."""
+    found = _OF_PLACE.fullmatch(file)
+    return file if found is None else "SOUL.md" if found[2] == "SOUL" else "memory/MEMORY.md"
+
+
+def tag(file: str) -> str:
+    """Return how a finding names its file: `USER`, `places/crumb/SOUL`."""
+    return file.removeprefix("memory/").removesuffix(".md")
+
+
+def memory_file(name: object) -> str | None:
+    """Return the memory file that a path, a citation's file or a tag names; None for anything else."""
+    path = f"{name.removeprefix('memory/').removesuffix('.md')}.md" if isinstance(name, str) else ""
+    return {"MEMORY.md": "memory/MEMORY.md"}.get(path, path) if path in _NAMES or _OF_PLACE.fullmatch(path) else None

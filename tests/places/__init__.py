@@ -1,0 +1,1 @@
+"""What holds in one place alone: a project or a group chat."""

@@ -1,0 +1,82 @@
+"""The files of a place have versions, review, restore and all else that the three files have."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dream.actions import review
+from dream.models import Proposal
+from dream.versions import read_memory, transaction
+from dream.workspace.review_files import PENDING, render_pending
+from dream.workspace.workspace import Workspace
+from tests.cli.commands import dream
+from tests.workspaces import fresh
+
+NOW = datetime(2026, 11, 18, 3, tzinfo=UTC)
+SOUL, MEMORY = "places/crumb/SOUL.md", "places/crumb/MEMORY.md"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = fresh(tmp_path / "ws", NOW)
+    (made.root / MEMORY).parent.mkdir(parents=True)
+    (made.root / MEMORY).write_text("# Memory\n\n## Facts\n- Staging listens on port 7391\n", encoding="utf-8")
+    (made.root / "places" / "places.toml").write_text('[p-0123abcd]\nname = "crumb"\npaths = ["/work/crumb"]\n')
+    return made
+
+
+def held(workspace: Workspace, *lines: str) -> None:
+    wait = Proposal(1, NOW, SOUL, "", "".join(f"- {line}\n" for line in lines), "review", "it waits", (), ())
+    found = {**read_memory(workspace.root)}
+    done = {PENDING: render_pending([wait])}
+    transaction.commit(workspace, done, expected=found, message=lambda counts: "hand\n\nDream-Kind: hand\n", now=NOW)
+
+
+def test_what_a_person_typed_for_a_place_is_their_commit_and_a_restore_takes_it_back(workspace: Workspace) -> None:
+    held(workspace, "use tabs")
+    changes = workspace.git.log()
+    assert [(one.kind, dict(one.files).keys()) for one in changes[1:2]] == [("hand", {MEMORY})]
+    assert "crumb" in (workspace.git.read("HEAD", "places/places.toml") or b"").decode()
+    decided = review.accept(workspace, [1], now=NOW + timedelta(minutes=1))
+    assert "use tabs" in workspace.read_file(SOUL)
+    assert workspace.files()[3:] == (SOUL, MEMORY)
+    assert dream("restore", decided.sha, "--yes", "-w", workspace.root).status == 0
+    assert workspace.files()[3:] == (MEMORY,)
+    assert [one.file for one in workspace.pending()] == [SOUL]
+    assert "crumb" in (workspace.root / "places" / "places.toml").read_text()
+    again = dream("restore", "HEAD", "--yes", "-w", workspace.root)
+    assert (again.status, "use tabs" in workspace.read_file(SOUL)) == (0, True)
+    assert dream("doctor", "-w", workspace.root).status == 0
+
+
+def test_a_line_of_a_place_is_found_explained_dropped_and_forgotten(workspace: Workspace) -> None:
+    root = workspace.root
+    (found,) = dream("search", "staging port", "--json", "-w", root).json
+    assert found["cite"] == f"{MEMORY}:4"
+    assert "7391" in dream("get", f"{MEMORY}:4", "-w", root).out
+    assert "It was typed" in dream("why", "Staging listens", "-w", root).out
+    assert MEMORY in dream("status", "--json", "-w", root).out
+    dropped = dream("drop", f"{MEMORY}:4", "--yes", "-w", root)
+    assert (dropped.status, "7391" in workspace.read_file(MEMORY)) == (0, False)
+    assert dream("restore", "HEAD", "--yes", "-w", root).status == 0
+    assert "7391" in workspace.read_file(MEMORY)
+    assert dream("forget", "Staging listens on port 7391", "--yes", "-w", root).status == 0
+    assert b"7391" not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+    assert dream("search", "staging port", "--json", "-w", root).json == []
+
+
+def test_through_a_link_nothing_of_a_place_is_read_or_written(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (workspace.root / "places" / "linked").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    refused = dream("run", "-w", workspace.root)
+    assert (refused.status, "symbolic link" in refused.err) == (1, True)
+
+
+def test_two_places_of_one_name_are_refused(workspace: Workspace) -> None:
+    with (workspace.root / "places" / "places.toml").open("a", encoding="utf-8") as file:
+        file.write('[p-0123abce]\nname = "Crumb"\n')
+    said = dream("note", "x", "-w", workspace.root, cwd=workspace.root)
+    assert (said.status, "two places are named" in said.err) in {(1, True), (0, False)}
