@@ -20,6 +20,7 @@ from typing import Any
 
 from dream.door import contents
 from dream.errors import UsageError, WorkspaceError
+from dream.models import MEMORY_FILES
 from dream.workspace.files import reason, replace_file
 
 NAME = "dream"  # of the MCP server in every client's config
@@ -47,6 +48,7 @@ class Client:
     listed: bool = False  # whether the entry has command and arguments in one list
     hooks_file: str = ""
     hooks: Mapping[str, Sequence[str]] | None = None
+    reads: str = ""  # the list, in the server's file, of files that each prompt begins with
     note: str = ""
 
 
@@ -97,6 +99,7 @@ CLIENTS: Mapping[str, Client] = {
         ("opencode.json", "mcp"),
         {"type": "local", "enabled": True},
         listed=True,
+        reads="instructions",
         note="OpenCode has no hooks that are commands; `dream sources add opencode` reads its sessions every night.",
     ),
     "nanobot": Client(
@@ -164,14 +167,20 @@ def changes(
     wanted = {path: text or "" for path, text in texts.items()}
     server, *above = _server(client, folder)
     entry = _entry(client, program, workspace) if workspace else None
+    if client.reads:
+        wanted[server] = _with_files(server, wanted[server], client.reads, (*above, NAME), workspace)
     wanted[server] = _with_server(server, wanted[server], (*above, NAME), entry)
     if client.hooks:
         path = folder / client.hooks_file
         wanted[path] = _with_hooks(path, wanted[path], client.hooks, program, workspace)
-    made = [
-        ConfigFile(path, texts[path], text if text.strip() not in ("", "{}") else None) for path, text in wanted.items()
-    ]
+    made = [ConfigFile(path, texts[path], _left(texts[path], text)) for path, text in wanted.items()]
     return [one for one in made if one.before != one.after and (one.before or one.after)]
+
+
+def _left(before: str | None, after: str) -> str | None:
+    """Return the text of a file; None where nothing is left of one that was made by us."""
+    was_there = before is not None and before.lstrip().startswith(("{ ", "{}"))
+    return after if after.strip() not in ("", "{}") or was_there else None
 
 
 def write(change: ConfigFile) -> None:
@@ -286,6 +295,30 @@ def _with_hooks(
     return text
 
 
+def _with_files(path: Path, text: str, name: str, keys: Sequence[str], workspace: Path | None) -> str:
+    """Name the memory files in the list `name`, instead of those of the workspace that the server's entry names."""
+    there = _at(_value(path, text), (name,)) or []
+    entry = _at(_value(path, text), keys)
+    line = entry.get("command") if isinstance(entry, dict) else None
+    was = _memory_files(Path(line[-1])) if isinstance(line, list) and line and _is_ours(entry) else []
+    wanted = _memory_files(workspace) if workspace else []
+    if not isinstance(there, list):
+        raise WorkspaceError(f"In {path}, {name} is no list; mend that first.")
+    if was == wanted and set(wanted) <= set(there):
+        return text
+    for number in reversed([number for number, one in enumerate(there) if one in was]):
+        text = without_value(text, (name, number))
+    kept = [one for one in there if one not in was]
+    for number, one in enumerate([one for one in wanted if one not in kept], len(kept)):
+        text = _put(path, text, (name, number), one)
+    _value(path, text)
+    return text
+
+
+def _memory_files(workspace: Path) -> list[str]:
+    return [str(workspace / file) for file in MEMORY_FILES]
+
+
 def _put(path: Path, text: str, keys: Sequence[str | int], value: Any) -> str:
     try:
         return with_value(text, keys, value)
@@ -352,7 +385,7 @@ def _in_toml(path: Path, text: str, keys: Sequence[str], entry: Mapping[str, Any
     after = re.sub(rf"\n?^{re.escape(header)}[ \t]*\n(?:(?!\s*\[).*(?:\n|\Z))*", "", text, flags=re.MULTILINE)
     if entry is not None:
         rows = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in entry.items())
-        after += ("\n" if after and not after.endswith("\n") else "") + ("\n" if after else "") + f"{header}\n{rows}"
+        after += ("\n" if after else "") + f"{header}\n{rows}"  # one line break more, which goes with it again
     was = _toml(path, text)
     try:
         now = tomllib.loads(after)
@@ -428,8 +461,8 @@ def _node(text: str, start: int, begin: int) -> Node:
 
 def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
     """Put `value` in at `keys`, the last of its object or list; what is missing above it is made."""
-    if not text.strip():
-        text = "{}\n"
+    is_new = not text.strip()
+    text = "{}\n" if is_new else text
     node, depth = parsed(text), 0
     while keys[depth] in node.inside:
         node, depth = node.inside[keys[depth]], depth + 1
@@ -449,6 +482,8 @@ def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
     if one_line:
         last = list(node.inside.values())[-1]
         return f"{text[: last.end]}, {written}{text[last.end :]}"
+    if not node.inside and not is_new:  # a space, by which `without_value` knows that it was there, and empty
+        return f"{text[: node.start + 1]} {written.replace(chr(10), chr(10) + outer)}{text[node.start + 1 :]}"
     written = "\n" + outer + step + written.replace("\n", "\n" + outer + step)
     if not node.inside:
         return f"{text[: node.start + 1]}{written}\n{outer}{text[node.end - 1 :]}"
@@ -462,17 +497,18 @@ def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
 
 
 def without_value(text: str, keys: Sequence[str | int]) -> str:
-    """Take out what stands at `keys`, and what is left empty above it."""
+    """Take out what stands at `keys`, and what is left empty above it, but for what was there and empty before."""
     nodes = [parsed(text)]
     for key in keys:
         nodes.append(nodes[-1].inside[key])
     depth = len(keys) - 1
-    while depth and len(nodes[depth].inside) == 1:
+    while depth and len(nodes[depth].inside) == 1 and not _was_empty(text, nodes[depth]):
         depth -= 1
     siblings = list(nodes[depth].inside.values())
     place = siblings.index(nodes[depth + 1])
     if len(siblings) == 1:
-        return f"{text[: nodes[depth].start + 1]}{text[nodes[depth].end - 1 :]}"
+        rest = siblings[0].end if _was_empty(text, nodes[depth]) else nodes[depth].end - 1
+        return f"{text[: nodes[depth].start + 1]}{text[rest:]}"
     if place == len(siblings) - 1:
         before, end = siblings[place - 1].end, siblings[place].end
         comma = _skip(text, end)
@@ -481,3 +517,8 @@ def without_value(text: str, keys: Sequence[str | int]) -> str:
         rest = rest if trailing else rest.replace(",", "", 1)
         return f"{text[:before]}{rest}{text[comma + 1 if trailing else end :]}"
     return f"{text[: siblings[place].begin]}{text[siblings[place + 1].begin :]}"
+
+
+def _was_empty(text: str, node: Node) -> bool:
+    """Return whether `with_value` put the only member into an object or list that was there, and empty."""
+    return any(text[node.start + 1 : one.begin] == " " for one in node.inside.values())

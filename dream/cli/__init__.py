@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 LOG = "hook.log"  # in .dream/: what such processes print
 TOKENS = 4_000  # of context; a twentieth of a small window of today, and all of the three files for most people
 LOG_BYTES = 1 << 18  # of the log; a larger one is begun anew
+AT = re.compile(r"(?<!\\)@")  # Gemini CLI sends the file that stands behind it, also in what a hook says; `\@` is text
 
 
 def check_system() -> None:
@@ -147,6 +149,10 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
         raise UsageError('A hook\'s JSON was expected on standard input, like {"prompt": "…", "cwd": "…"}.') from None
     if not all(isinstance(text, str) for text in (prompt, cwd, session)):
         raise UsageError("The prompt, cwd and session_id of a hook's JSON have to be texts.")
+    if "<hook_context>" in prompt:  # what Gemini CLI was told by the hook before, which nobody asks
+        from dream.transcripts import clean
+
+        prompt = clean.said(prompt)
     root = locate.absolute(named) if named else locate.find(Path(cwd), environ)
     if root is None or not locate.is_workspace(root):
         raise WorkspaceError("There is no workspace here; make one with `dream init`.")
@@ -157,6 +163,8 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
     kept = Kept(root)
     block = recalled(kept, prompt, session=session) if prompt else _all(root) if event == "SessionStart" else ""
     if block and sys.stdout is not None:
+        if as_json:
+            block = AT.sub(r"\\@", block)
         context = {"additionalContext": block}  # where Copilot CLI reads it, and Gemini CLI
         told = {**context, "hookSpecificOutput": {"hookEventName": event, **context}}
         sys.stdout.buffer.write(orjson.dumps(told) + b"\n" if as_json else block.encode("utf-8"))

@@ -94,6 +94,44 @@ def test_what_is_put_in_is_taken_out_again_to_the_byte(home: Path) -> None:
     assert texts(home) == FILES
 
 
+BARE = {
+    ".claude.json": '{"mcpServers": {}, "numStartups": 3}',
+    ".claude/settings.json": '{\n  "hooks": {"SessionStart": [ ]}\n}\n',
+    ".codex/config.toml": 'model = "gpt-5"',
+    ".copilot/mcp-config.json": "{}\n",
+    ".gemini/settings.json": '{\n  "mcpServers": {\n  },\n  "hooks": {}\n}\n',
+    ".config/opencode/opencode.json": '{"instructions": [], "mcp": {}}\n',
+}
+
+
+def test_what_was_empty_or_ended_without_a_line_break_is_so_again(tmp_path: Path) -> None:
+    for name, text in BARE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    fresh(tmp_path / "my memory", NOW)
+    clients = [name for name in ALL if name != "nanobot"]
+
+    assert connect(tmp_path, *clients, "--yes").status == 0
+    assert connect(tmp_path, *clients, "--yes").out.count("nothing to change") == len(clients)
+    assert connect(tmp_path, *clients, "--remove", "--yes").status == 0
+
+    assert texts(tmp_path) == BARE
+
+
+def test_opencode_begins_each_prompt_with_the_memory_files(home: Path) -> None:
+    path = home / ".config/opencode/opencode.jsonc"
+    path.write_text('{"instructions": ["CONTRIBUTING.md"]}', encoding="utf-8")
+    fresh(home / "other", NOW)
+
+    connect(home, "opencode", "--yes")
+    connect(home, "opencode", "--yes", "-w", str(home / "other"))
+
+    files = [str(home / "other" / file) for file in ("SOUL.md", "USER.md", "memory/MEMORY.md")]
+    assert parsed(path.read_text()).value["instructions"] == ["CONTRIBUTING.md", *files]
+    connect(home, "opencode", "--remove", "--yes")
+    assert path.read_text() == '{"instructions": ["CONTRIBUTING.md"]}'
+
+
 def test_each_client_is_told_what_it_reads(home: Path) -> None:
     connect(home, *ALL, "--yes")
     memory = str(home / "my memory")
