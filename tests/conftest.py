@@ -21,6 +21,7 @@ import certifi
 import hypothesis
 import pytest
 
+from dream.trust import AGENTS
 from tests.forking import Server
 from tests.provider import Provider
 
@@ -74,7 +75,7 @@ def _certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _own_environment(_places: Iterator[Path], _certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith(OURS) or name.endswith(KEYS):
+        if name.startswith(OURS) or name.endswith(KEYS) or name in AGENTS:
             monkeypatch.delenv(name)
     home = next(_places)
     home.mkdir()

@@ -507,8 +507,8 @@ def without_value(text: str, keys: Sequence[str | int]) -> str:
     siblings = list(nodes[depth].inside.values())
     place = siblings.index(nodes[depth + 1])
     if len(siblings) == 1:
-        rest = siblings[0].end if _was_empty(text, nodes[depth]) else nodes[depth].end - 1
-        return f"{text[: nodes[depth].start + 1]}{text[rest:]}"
+        after = siblings[0].end if _was_empty(text, nodes[depth]) else nodes[depth].end - 1
+        return f"{text[: nodes[depth].start + 1]}{text[after:]}"
     if place == len(siblings) - 1:
         before, end = siblings[place - 1].end, siblings[place].end
         comma = _skip(text, end)

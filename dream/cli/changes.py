@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -312,6 +313,8 @@ def drop_command(what: str, dry_run: bool, yes: bool, directory: Path | None, as
         raise UsageError("Preview it with --dry-run, and pass --yes when there is no terminal.")
     if not as_json:
         output.say(f"{line.cite}: {line.text}", fold=True)
+    if not dry_run:
+        group.only_a_person("What memory loses", f"dream drop {shlex.quote(line.cite)}")
     if not (dry_run or yes) and not group.confirmed("Take it out?"):
         output.say("Nothing was changed.")
         return 1

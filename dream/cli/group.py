@@ -250,6 +250,17 @@ def confirmed(question: str) -> bool:
         raise
 
 
+def only_a_person(what: str, line: str) -> None:
+    """Raise UsageError inside an agent's client: what a page or a file talked an agent into is nobody's decision."""
+    from dream import trust
+
+    if agent := trust.inside_agent(os.environ):
+        where = f"`{line}` in a terminal of your own"
+        raise UsageError(
+            f"{what} is for a person to decide, not inside an agent's client ({agent} is set): type {where}."
+        )
+
+
 def inherited(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
     """Let what is said to a group hold for the command inside it: `dream -w DIR log`, `dream review --json`."""
     key = f"{__name__}{parameter.opts[-1]}"

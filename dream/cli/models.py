@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,8 +87,7 @@ def use(name: str, yes: bool, directory: Path | None, as_json: bool) -> int | No
       dream models use claude-code/haiku
       dream models use embedded --yes
     """
-    if agent := trust.inside_agent(os.environ):
-        raise UsageError(f"Who reads is for a person to choose, outside of an agent's client ({agent} is set).")
+    group.only_a_person("Which model reads", f"dream models use {shlex.quote(name)}")
     workspace = group.open_workspace(directory)
     reader = _found(name, workspace.settings(using=()))
     if not reader.ready:

@@ -103,6 +103,8 @@ def accept(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | 
     from dream.actions import review
 
     workspace = group.open_workspace(directory)
+    named = " ".join(f"{one[0]}.{one[1]}" if isinstance(one, tuple) else str(one) for one in numbers) or "all"
+    group.only_a_person("What waits for review", f"dream review accept {named}")
     done = review.accept(workspace, _chosen(workspace, numbers, everything=everything), now=group.now())
     _tell(done, "Accepted", as_json=as_json)
     return 1 if done.misfits else None

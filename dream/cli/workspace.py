@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,6 +107,8 @@ def trust_command(yes: bool, directory: Path | None, as_json: bool) -> None:
     settings = _reaching(workspace)
     if not as_json:
         _show_reaching(workspace, settings, trusted=before)
+    if not before and (yes or group.somebody_answers()):
+        group.only_a_person("What counts as yours", f"dream trust -w {shlex.quote(str(workspace.root))}")
     if not before and (yes or (not as_json and group.somebody_answers() and group.confirmed("Trust it?"))):
         workspace.trust()
     trusted = workspace.is_trusted

@@ -136,12 +136,6 @@ def test_what_cannot_read_is_not_chosen(place: Path, workspace: Workspace, name:
     assert not (workspace.root / "dream.toml").exists()
 
 
-def test_an_agent_chooses_no_reader(workspace: Workspace) -> None:
-    done = dream("models", "use", "embedded", "--yes", "-w", workspace.root, CLAUDECODE="1")
-
-    assert (done.status, "for a person to choose" in done.err) == (2, True)
-
-
 def test_init_on_a_terminal_asks_once_and_enter_keeps_the_default(place: Path, tmp_path: Path) -> None:
     Fake("claude", place)
 

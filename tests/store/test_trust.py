@@ -188,6 +188,21 @@ def test_where_nothing_can_be_noted_it_is_said_before_anything_is_believed(
     assert "set XDG_STATE_HOME" in made.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["trust", "--yes"], ["models", "use", "embedded", "--yes"], ["review", "accept", "1"], ["drop", "tea", "-y"]],
+)
+def test_what_an_agent_could_be_talked_into_is_refused_in_its_client(shared: Path, words: list[str]) -> None:
+    (shared / "USER.md").write_text("- Prefers tea\n", encoding="utf-8")
+    before = {path: path.read_bytes() for path in shared.rglob("*") if path.is_file()}
+
+    done = dream(*words, "-w", shared, CLAUDECODE="1")
+
+    assert done.status == 2
+    assert "is for a person to decide, not inside an agent's client (CLAUDECODE is set): type `dream " in done.err
+    assert {path: data for path in before if (data := path.read_bytes()) != before[path]} == {}
+
+
 # What lies in a `.dream/` that came from elsewhere.
 
 COMMANDS = (
