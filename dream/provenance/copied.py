@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from dream.provenance.speakers import unnamed
 from dream.provenance.voice import CUT, own_text, sentences
@@ -21,6 +22,7 @@ from dream.text.words import NOT, content_words
 LONGEST = 240  # characters of a rule; a longer sentence waits for a person to shorten it
 STANDS_FOR = 3  # words of the message, at the most, that a note may stand for
 TRAILING = 3  # words of a sentence that comes along with the one before: "Never. No exceptions."
+AT_ITS_HEAD = -1  # place of a note that stands before all the copied words
 STEM = 4  # letters that a note's word has in common with a heard one, where it is another form of it
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -29,6 +31,8 @@ _LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may come as signs of
 _TOKEN = re.compile(rf"{CUT}+|[{_CJK}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
 _GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
+# A sign that may or may not end a sentence, as in "el jueves 25. nada de", "etc. nada", "ok ? nada": by itself it doesn't.
+_DOUBTFUL = re.compile(r"(?:(?<=\d)\.|(?<=[^\W\d_]{2})\.|(?<= )[?!])[)\"”’»\]]*(?=\s)")
 _MARK = re.compile(r"^(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
 
 
@@ -106,38 +110,44 @@ def _places(piece: str, said: OwnText, heard: Collection[str]) -> Iterator[Copie
         if [word for word, _, _ in words[at : at + len(plain)]] == plain:
             yield Copied(_written(mine, words[at][1], words[at + len(plain) - 1][2], ()), said.by)
             return
-    notes, chunks = _NOTE.findall(piece), [[word for word, _, _ in _tokens(one)] for one in _NOTE.split(piece)[::2]]
+    found = [note for note in _NOTE.finditer(piece) if note[0] not in mine and _tokens(note[1])]
+    edges = [0, *(edge for note in found for edge in note.span()), len(piece)]
+    texts = [piece[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    notes, chunks = [note[1] for note in found], [[word for word, _, _ in _tokens(text)] for text in texts]
     if not notes or not any(chunks) or not all(_is_heard(note, heard) for note in notes):
         return
-    if (found := _with_notes(chunks, notes, words)) is not None:
-        first, last, inserted = found
+    if (placed := _with_notes(chunks, notes, words)) is not None:
+        first, last, inserted = placed
         yield Copied(_written(mine, first, last, inserted), said.by)
 
 
 def _with_notes(
     chunks: Sequence[Sequence[str]], notes: Sequence[str], words: Sequence[tuple[str, int, int]]
 ) -> tuple[int, int, list[tuple[int, str]]] | None:
-    """Find chunks in order, a note between two of them standing for up to STANDS_FOR words; where each note belongs."""
+    """Find chunks in order, a note between two of them standing for up to STANDS_FOR words; where each note belongs.
+
+    One before the first chunk belongs to the head of the sentence.
+    """
     plain = [word for word, _, _ in words]
 
-    def rest(number: int, at: int) -> list[int] | None:
-        """Return the end of each chunk from `number` on, the first of them at `at` or a few words later."""
+    def rest(number: int, at: int, begun: bool) -> list[int] | None:
+        """Return the end of each chunk from `number` on, the next of them at `at` or, once `begun`, some words later."""
         if number == len(chunks):
             return []
         chunk = list(chunks[number])
-        for skipped in range(STANDS_FOR + 1 if number and chunk else 1):
+        for skipped in range(STANDS_FOR + 1 if chunk and begun else 1):
             begin = at + skipped
             if plain[begin : begin + len(chunk)] == chunk and begin + len(chunk) <= len(plain):
-                ends = rest(number + 1, begin + len(chunk))
+                ends = rest(number + 1, begin + len(chunk), begun or bool(chunk))
                 if ends is not None:
                     return [begin + len(chunk), *ends]
         return None
 
-    for at in range(len(plain)):
-        if (ends := rest(0, at)) is None or ends[-1] == at:
+    for first in range(len(plain)):
+        if (ends := rest(0, first, False)) is None or ends[-1] == first:
             continue
-        before = [words[end - 1][2] if end > at else words[at][1] for end in ends[:-1]]
-        return words[at][1], words[ends[-1] - 1][2], list(zip(before, notes, strict=True))
+        before = [words[end - 1][2] if end > first else AT_ITS_HEAD for end in ends[:-1]]
+        return words[first][1], words[ends[-1] - 1][2], list(zip(before, notes, strict=True))
     return None
 
 
@@ -155,27 +165,46 @@ def _has_form(word: str, heard: Collection[str]) -> bool:
 
 def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]]) -> str:
     """Return the whole sentence round `text[first:last]`, with its notes, as one line of memory."""
-    spans = [span for span in sentences(text) if text[span[0] : span[1]].strip(f"{CUT} \n")]
+    spans = [span for span in _sentences(text, first, last) if text[span[0] : span[1]].strip(f"{CUT} \n")]
     inside = [at for at, (start, end) in enumerate(spans) if start < last and first < end]
     begin, until = spans[inside[0]][0], spans[inside[-1]][1]
     behind = inside[-1] + 1
     if behind < len(spans) and "\n" not in text[begin:until].strip() and text[until - 1] != "\n":
         more = text[spans[behind][0] : spans[behind][1]]
-        if CUT not in text[until : spans[behind][0] + 1] and 0 < len(_tokens(more)) <= TRAILING:
+        if CUT not in text[until : spans[behind][0] + 1] and _belongs(more):
             until = spans[behind][1]
-    said = text[begin:until]
-    there = folded(said)
-    for at, note in sorted(notes, reverse=True):
-        if folded(note) <= there:
-            continue
+    said, heading = text[begin:until], _announced_by(text, begin)
+    there = folded(f"{heading} {said}")
+    notes = [(at, note) for at, note in notes if not folded(note) <= there]
+    for at, note in sorted(((at, note) for at, note in notes if at != AT_ITS_HEAD), reverse=True):
         place = max(0, at - begin)
         rest = said[place:]
         blank = "" if rest.lstrip()[:1] in ",.;:!?…，。、；：！？" else " "
         said = f"{said[:place].rstrip()} [{note}]{blank}{rest.lstrip(' ')}"
     lines = [_MARK.sub("", line.strip(f" {CUT}"), count=1) for line in said.split("\n")]
     shown = " / ".join(" ".join(line.replace(CUT, " ").split()) for line in lines if line.strip(f" {CUT}"))
-    heading = _announced_by(text, begin)
-    return f"{heading} {shown}".strip().rstrip(".。 ") if heading else shown.rstrip(".。 ")
+    head = " ".join(f"[{note}]" for at, note in notes if at == AT_ITS_HEAD)
+    return " ".join(part for part in (heading, head, shown) if part).rstrip(".。 ")
+
+
+def _sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a text; where a copy of `text[first:last]` begins or ends at a doubtful end, it is one."""
+    ends = [found.end() for found in _DOUBTFUL.finditer(text) if _ends_there(text, found, first, last)]
+    for start, end in sentences(text):
+        edges = [start, *(cut for cut in ends if start < cut < end), end]
+        yield from pairwise(edges)
+
+
+def _ends_there(text: str, sign: re.Match[str], first: int, last: int) -> bool:
+    if sign.end() <= first:
+        after_number = text[sign.start() - 1].isdigit()
+        return (after_number or text[first].islower()) and _TOKEN.search(text, sign.end(), first) is None
+    return text[last - 1].isdigit() and sign.start() == last
+
+
+def _belongs(more: str) -> bool:
+    """Return whether a next sentence belongs to a rule: few words, and no number, which would be a fact of its own."""
+    return 0 < len(_tokens(more)) <= TRAILING and not any(map(str.isdigit, more))
 
 
 def _announced_by(text: str, begin: int) -> str:

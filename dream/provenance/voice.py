@@ -60,6 +60,7 @@ _COMMA = re.compile(r"[,;，、；]\s*")
 _TAG = re.compile(r"[,.;，、]\s*¿?([^,.;，、¿?？]{1,20}?)\s*[?？]+$")
 _LEAD = re.compile(rf"(.{{0,120}}?)[:：]\s+\S.{{{LEAD}}}")
 _END = re.compile(r"[.!?…]+[)\"”’»\]]*(?=\s|$|\0)|[。！？…]+[」』”）]*|\n|\0")
+_OPENERS = tuple("([{«“„「『\"'`")
 _NUMBERED = re.compile(r"\s*\d{1,2}\.")
 _INITIAL = re.compile(r"(?:^|[\s(\0])(?:(?:[^\W\d_]\.)*[^\W\d_]|\d{1,2})\.$")  # z.B., J., 3.
 
@@ -94,7 +95,8 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for found in _END.finditer(text):
         said, after = text[start : found.end()], text[found.end() : found.end() + 8]
-        if not (_goes_on(said.rstrip(')"”’»]'), after) if found[0][0] == "." else _is_a_word(found, after)):
+        full_stop = found[0][0] == "."
+        if not (_is_a_word(found, after) or (full_stop and _goes_on(said.rstrip(')"”’»]'), after))):
             yield start, found.end()
             start = found.end()
     if start < len(text):
@@ -110,9 +112,10 @@ def _goes_on(said: str, after: str) -> bool:
 
 
 def _is_a_word(found: re.Match[str], after: str) -> bool:
-    """Return whether a sign by itself, before a small letter, is a word of the sentence: `use ? and ApiError`."""
-    alone = found[0] in ("?", "!") and found.string[max(0, found.start() - 1) : found.start()] == " "
-    return alone and after.lstrip(" ")[:1].islower()
+    """Return whether a sign is a word of the sentence: in brackets, `[?]`, or before a small letter, `use ? and it`."""
+    before = found.string[max(0, found.start() - 1) : found.start()]
+    alone = found[0] in ("?", "!") and before == " "
+    return before in _OPENERS or (alone and after.lstrip(" ")[:1].islower())
 
 
 def _own_lines(lines: list[str], chatting: set[str], *, facts: bool) -> Iterator[str]:

@@ -37,10 +37,27 @@ def written(line: str, *said: str, heard: str = "") -> str | None:
         ("以后请用中文", "今天天气很好啊。以后请用中文回答我。", "以后请用中文回答我"),
         ("１０行まで", "返信は10行までにして。それより長いと読みません", "返信は10行までにして"),
         ("am 3. Mai", "Hallo! Sag es am 3. Mai um 8 Uhr. Danke dir sehr herzlich!", "Sag es am 3. Mai um 8 Uhr"),
+        ("mark guesses with [?]", "Hm, do mark guesses with [?] in tables. Thank you ever so much", "Hm, do mark guesses with [?] in tables"),
         ("Dr. Who first", "Ask Dr. Who first - always. He would be so very offended", "Ask Dr. Who first - always"),
     ],
 )  # fmt: skip
 def test_the_whole_sentence_is_written_with_its_condition_and_its_not(line: str, said: str, stands: str) -> None:
+    assert written(line, said) == stands
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "stands"),
+    [
+        ("nada de deploys", "django: 5.2 el jueves 25. nada de deploys los viernes", "nada de deploys los viernes"),
+        ("5.2 el jueves 25", "django: 5.2 el jueves 25. nada de deploys los viernes", "django: 5.2 el jueves 25"),
+        ("commits in english", "no gifs, memes etc. commits in english", "commits in english"),
+        ("pas d'emoji", "ça va comme ça ? pas d'emoji", "pas d'emoji"),
+        ("use v1.2 of it", "on the 3. use v1.2 of it, e.g. at night", "use v1.2 of it, e.g. at night"),
+        ("push at night", "never e.g. push at night", "never e.g. push at night"),
+        ("Smith merge", "never let J. Smith merge", "never let J. Smith merge"),
+    ],
+)
+def test_where_the_copy_begins_behind_a_doubtful_full_stop_a_sentence_begins(line: str, said: str, stands: str) -> None:
     assert written(line, said) == stands
 
 
@@ -56,6 +73,7 @@ def test_a_next_sentence_of_three_words_comes_along_and_a_longer_one_does_not() 
         == "Ask me first. No exceptions"
     )
     assert written("Ask me first", "Ask me first. I sleep badly these days.") == "Ask me first"
+    assert written("Net 30 for both", "Net 30 for both shops. 14 days Ann.") == "Net 30 for both shops"
 
 
 def test_an_ellipsis_joins_two_sentences() -> None:
@@ -93,6 +111,17 @@ def test_what_stands_in_the_user_s_message_and_is_not_theirs_is_no_rule() -> Non
 def test_a_note_is_kept_where_its_words_were_heard_and_turns_nothing_round(line: str, stands: str | None) -> None:
     said = "from now on ask me before you restart one, ok?"
     assert written(line, said, heard="Ana never restarts a server") == stands
+
+
+def test_a_bracket_of_the_user_s_own_is_text_and_a_condition_stands_at_the_head_of_its_sentence() -> None:
+    said = "Great, thanks. please mark guesses with [?] from now on"
+    stands = "[in tables] please mark guesses with [?] from now on"
+    assert written("[in tables] mark guesses with [?]", said, heard="in tables") == stands
+    assert written("[in tables] please mark guesses", said, heard="in tables") == stands
+    listed = "For crumb:\n1. two reviewers, always\n2. uv"
+    assert written("[in big PRs] two reviewers", f"My rules {listed}", heard="in big PRs") == (
+        "My rules For crumb: [in big PRs] two reviewers, always"
+    )
 
 
 def test_who_said_it_is_named_where_it_has_to_be() -> None:
