@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from dream.models import EntryLine, Message, Voice
-from dream.provenance.copied import OwnText, copied
+from dream.provenance.copied import OwnText, copied, folded
 from dream.provenance.voice import CUT, own_text
 from dream.text.words import content_words, without_said_on
 
@@ -28,7 +28,7 @@ _QUOTE = re.compile(r"^\s*(?:[-*•]\s+)?>\s*(.*)$")
 _JOINED = re.compile(r"[._/=:-]+")
 _MARKED = re.compile(r"^\s*>[\s>]*")
 
-_RANK: tuple[Voice, ...] = ("user", "other", "pasted", "tool", "agent")  # of two that say as much, the first
+_RANK: tuple[Voice, ...] = ("user", "other", "tool", "pasted", "agent")  # of two that say as much, the first
 
 
 def cited(
@@ -89,11 +89,30 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
         return plain, EntryLine()
     holding = [place for place in given if words & said_words(messages[place].content)]
     exact = _holds_exactly(plain, [messages[place].content for place in holding])
-    places = holding if holding and exact else _matching(plain, messages) or holding or given
-    parts = [part for place in places or messages for part in _parts(messages[place], people)]
-    shared = [(len(words & said_words(text)), -_RANK.index(voice), voice, by) for voice, by, text in parts]
-    number, _, voice, by = max(shared, default=(0, 0, None, ""))
-    return plain, EntryLine(tuple(sorted(places)), voice if number or places else None, by=by)
+    places = (
+        holding
+        if holding and exact
+        else _matching(plain, messages) or holding or _with_answered(given, messages, words)
+    )
+    said: dict[tuple[Voice, str], frozenset[str]] = {}
+    for place in places or messages:
+        for voice, by, part in _parts(messages[place], people):
+            said[voice, by] = said.get((voice, by), frozenset()) | (words & said_words(part))
+    shared = [(len(found), -_RANK.index(voice), voice, by) for (voice, by), found in said.items()]
+    number, _, most, by = max(shared, default=(0, 0, None, ""))
+    return plain, EntryLine(tuple(sorted(places)), most if number or places else None, by=by)
+
+
+def _with_answered(given: list[int], messages: Mapping[int, Message], words: frozenset[str]) -> list[int]:
+    """Return the cited places, none of which says a word of the line, with what a bare "ok" among them answers.
+
+    Bare is a message of fewer words than the line has: longer ones may say it in other words.
+    """
+    if not given or any(len(folded(messages[place].content)) >= len(words) for place in given):
+        return given
+    before = [(len(words & said_words(one.content)), place) for place, one in messages.items() if place < max(given)]
+    number, place = max(before, default=(0, 0))
+    return [*given, place] if number else given
 
 
 def _holds_exactly(line: str, texts: Iterable[str]) -> bool:
@@ -136,14 +155,17 @@ def _quoting(
     """Return what a line rests on with the user's sentence that `words` copy; None where they copy none.
 
     What others said first is the user's where their sentence comes last and says a word of it too: they confirm it.
+    Else the line stays whose it was, with their words as its quote.
     """
+    beside = None
     for place in line.cites:
         voice, by = _spoken(messages[place], people)
         found = copied(words, [OwnText(messages[place].content)]) if voice in ("user", "other") else None
         if found is None:
             continue
         confirms = place == max(line.cites) and not content_words(found.text).isdisjoint(content_words(text))
+        quote = f"{line.quote} … {found.text}" if line.quote else found.text
         if line.voice == voice or confirms:
-            quote = f"{line.quote} … {found.text}" if line.quote else found.text
             return replace(line, voice=voice, quote=quote, by=by)
-    return None
+        beside = beside or replace(line, quote=quote)
+    return beside

