@@ -31,7 +31,7 @@ _LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may come as signs of
 _TOKEN = re.compile(rf"{CUT}+|[{_CJK}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
 _GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
-# A sign that may or may not end a sentence, as in "el jueves 25. nada de", "etc. nada", "ok ? nada": by itself it doesn't.
+# A sign that may end a sentence, "el jueves 25. nada de", "etc. nada", "ok ? nada", and by itself does not.
 _DOUBTFUL = re.compile(r"(?:(?<=\d)\.|(?<=[^\W\d_]{2})\.|(?<= )[?!])[)\"”’»\]]*(?=\s)")
 _MARK = re.compile(r"^(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
 
@@ -131,7 +131,7 @@ def _with_notes(
     plain = [word for word, _, _ in words]
 
     def rest(number: int, at: int, begun: bool) -> list[int] | None:
-        """Return the end of each chunk from `number` on, the next of them at `at` or, once `begun`, some words later."""
+        """Return the end of each chunk from `number` on: the next is at `at` or, once `begun`, some words later."""
         if number == len(chunks):
             return []
         chunk = list(chunks[number])
