@@ -242,6 +242,7 @@ class Dreamer:
             evidence=evidence,
             rules=rules,
             learnt=partial(trace.said, self._workspace),
+            day=self._brief.day,
         )
         return phase2.edit(findings, protected, self._models.phase2, self._brief)
 

@@ -14,7 +14,7 @@ from dream.history.messages import KeptMessage, Messages
 from dream.memory import like
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
-from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at
+from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at, without_notes
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
 from dream.provenance.voice import names_source, own_text
 from dream.text.words import content_words, without_bullet, without_said_on
@@ -60,13 +60,18 @@ class BatchEvidence:
     def written(self, finding: Finding, files: Mapping[MemoryFile, str]) -> Copied | None:
         """Return the user's own sentence for a rule that phase 1 found; None where it points at none.
 
-        A piece of it may be copied from the rule whose place it takes: that is the user's too.
+        A piece of it may be copied from the rule whose place it takes: that is the user's too. It may be copied from
+        other rules where all of that one is kept in it.
         """
-        stands = finding.line and finding.line in files[finding.file].splitlines()
-        more = [OwnText(without_bullet(finding.line))] if stands else []
         heard = (self.heard[cursor] for cursor in finding.entries if cursor in self.heard)
         names = {line.by for one in heard for _, line in one.rows if line.by}
-        return self.rule(unnamed(finding.text, names), finding.entries, more)
+        text, rows = unnamed(finding.text, names), files[finding.file].splitlines()
+        if not finding.line or finding.line not in rows:
+            return self.rule(text, finding.entries)
+        old = without_bullet(finding.line)
+        found = self.rule(text, finding.entries, [OwnText(old)])
+        merged = self.rule(text, finding.entries, [OwnText(without_bullet(row)) for row in rows]) if not found else None
+        return found or (merged if merged and points_at(old, merged.text) else None)
 
     def in_own_words(
         self, findings: Iterable[Finding], files: Mapping[MemoryFile, str]
@@ -98,6 +103,8 @@ class BatchEvidence:
                 return self.stranger(other.by)
         if any(points_at(without_said_on(line), one.text) for entry in heard for one in entry.said):
             return "the user quotes, reports or supposes it"
+        if self.rule(without_notes(line), cursors) is not None:
+            return "neither the user nor the agent said what stands in the brackets"
         return "no message of the user's holds these words"
 
     def stranger(self, name: str) -> str:

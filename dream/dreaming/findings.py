@@ -25,6 +25,7 @@ _FINDING = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"([SUMW]\d{1,6})\b[\s:.,–—-]*", re.IGNORECASE)
+_DOUBLES = re.compile(r"\W*=\s*(S\d{1,6})\W*", re.IGNORECASE)  # behind a number: which other rule says the same
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
 _CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
@@ -107,6 +108,8 @@ def _findings(line: str, cursors: Sequence[int], known: References) -> list[Find
     resting = tuple(sorted({cursor for cursor in cursors if any(low <= cursor <= high for low, high in named)}))
     resting = resting or tuple(sorted(set(cursors)))
     where, old = known.get(number.upper(), (file, ""))
+    if (other := _DOUBLES.fullmatch(text)) and other[1].upper() in known:
+        text = _fact(known[other[1].upper()][1])
     removal = Finding(where, _fact(old) or text, resting, remove=True, line=old, because=text if old else "")
     if act == "-REMOVE":
         return [removal] if removal.text else []

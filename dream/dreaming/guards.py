@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 
 from dream.dreaming import markup
-from dream.dreaming.draft import Draft, Edit, added, gone
+from dream.dreaming.draft import Draft, Edit, added, gone, lines
 from dream.dreaming.evidence import NOTHING_HEARD, REDACTED, BatchEvidence
 from dream.dreaming.markup import FlawName, instructs, normative
 from dream.memory import like
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
-from dream.provenance.copied import LONGEST, folded
+from dream.provenance.copied import LONGEST, folded, notes, points_at
 from dream.settings import Settings
+from dream.text import days
 from dream.text.alike import near_fact, same_fact
 from dream.text.safe import quoted
+from dream.text.tongues import guess
 from dream.text.words import content_words, coverage, listed, without_bullet, without_mark, without_said_on
 
 LOSS_SHARE = 0.25  # of a file's earlier lines that one dream may take
@@ -88,7 +90,8 @@ class Protected:
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `evidence`: what the entries vouch for. `rules`: the user's own
-    sentences that the findings point at. `learnt` says when what a line of a file rests on was said.
+    sentences that the findings point at. `learnt` says when what a line of a file rests on was said. `day` is that of
+    the dream.
     """
 
     before: Mapping[MemoryFile, str]
@@ -97,6 +100,7 @@ class Protected:
     evidence: BatchEvidence = NOTHING_HEARD
     rules: frozenset[str] = frozenset()
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
+    day: date | None = None
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
@@ -192,7 +196,7 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
             return Verdict("held", "rule-source", f"{_no_rule(line, case, protected)}: {quoted(line)}")
     for line in case.gone:
         if not (_is_plain_heading(line) or _may_go(line, case, protected)):
-            return Verdict("held", "rule-source", f"no message of the user's takes back {quoted(line)}")
+            return Verdict("held", "rule-source", f"{_no_end(line, case)} {quoted(line)}")
     return None
 
 
@@ -208,16 +212,31 @@ def _no_rule(line: str, case: Case, protected: Protected) -> str:
 
 
 def _may_go(line: str, case: Case, protected: Protected) -> bool:
-    """Return whether a rule may go: a new one takes its place, it stands twice, or the user's words end it."""
+    """Return whether a rule may go: a new one takes its place, another holds its words, it is over, or they end it."""
     about = [one for one in case.findings if one.line == line.rstrip()]
     if any(not one.remove for one in about) and case.added:
         return True
-    if any(
-        without_bullet(line).strip() == without_bullet(one).strip()
-        for one in case.then.texts[case.edit.file].split("\n")
-    ):
+    rule, then = without_bullet(line), lines(case.then.texts[case.edit.file])
+    if any(points_at(rule, without_bullet(one)) for one in then) or _is_over(rule, protected.day):
         return True
     return any(one.because and protected.evidence.rule(one.because, one.entries) for one in about)
+
+
+def _is_over(rule: str, day: date | None) -> bool:
+    """Return whether the last day has passed that a note names before a rule: `[until 3 May 2031] …`."""
+    code = guess(rule) or "en"
+    named = [one.last for note in notes(rule) for one in days.found(note, None, code) if one.whole]
+    return day is not None and bool(named) and max(named) < day
+
+
+def _no_end(line: str, case: Case) -> str:
+    """Say why a rule may not go by itself."""
+    rules = {without_bullet(one).strip() for one in lines(case.then.texts[case.edit.file])}
+    others = (one.because for one in case.findings if one.line == line.rstrip() and one.because in rules)
+    other = next(others, None)
+    if other is not None:
+        return f"only a person can tell that {quoted(other)} says in other words what would go:"
+    return "no message of the user's takes back"
 
 
 def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict | None:

@@ -64,9 +64,9 @@ FILES_SHARE = 0.5  # of the room, at the most, for the present files
 FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
 WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
 COPY = (
-    "These SOUL lines are no words of the user's. Answer with each of them again, copied word for word from one "
-    "message of the user's (behind `>` in the history); leave it out where the user did not say it. If none is left, "
-    "answer [SKIP]:"
+    "These SOUL lines cannot be written, each for the reason below it. Answer with each of them again, copied word for "
+    "word from one message of the user's (behind `>` in the history); leave it out where the user did not say it. If "
+    "none is left, answer [SKIP]:"
 )
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
 
@@ -190,7 +190,8 @@ def _copied_again(
     free = [one for one in free if evidence.said(one.entries)]
     if not free or model.name == EMBEDDED:
         return found
-    shown = "\n".join(prompts.finding(one, one.heading) for one in free)
+    doubts = [(prompts.finding(one, one.heading), evidence.doubt(one.text, one.entries)) for one in free]
+    shown = "\n".join(f"{line}\n{prompts.indented(why)}" for line, why in doubts)
     said = "\n".join(prompts.finding(one, one.heading) for one in found.findings)
     asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n{shown}")]
     try:

@@ -286,6 +286,9 @@ def _taken_out(editing: Editing, number: int, line: str) -> Edit:
     if fact is None or fact.remove or fact.file != finding.file or fact.line != line.rstrip():
         return Edit(finding.file, line, "", (number,))
     rows = plain_ends(editing.draft.texts[finding.file]).split("\n")
+    if like(finding.file) == "SOUL.md" and f"- {fact.text}" in rows and f"- {fact.text}" != line:
+        editing.decide(beside, "present", f"already there as {quoted(fact.text)}")
+        return Edit(finding.file, line, "", (number,))
     above = rows[: rows.index(line)] if line in rows else []
     section = next((row for row in reversed(above) if row.startswith("#")), "").lstrip("# ")
     if fact.heading not in ("", section) and (there := _below(editing, beside, fact.heading)) is not None:

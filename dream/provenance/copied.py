@@ -78,8 +78,18 @@ def copied(line: str, said: Sequence[OwnText], heard: Collection[str] = frozense
 def points_at(line: str, text: str) -> bool:
     """Return whether the words of `line` follow each other in `text`, whoever's words they are there."""
     words = [word for word, _, _ in _tokens(text)]
-    wanted = [[word for word, _, _ in _tokens(piece)] for piece in _GAP.split(line)]
-    return bool(words) and all(not piece or _follows(piece, words) for piece in wanted)
+    wanted = [piece for piece in ([word for word, _, _ in _tokens(one)] for one in _GAP.split(line)) if piece]
+    return bool(wanted) and all(_follows(piece, words) for piece in wanted)
+
+
+def notes(line: str) -> list[str]:
+    """Return what stands in square brackets in a line."""
+    return _NOTE.findall(line)
+
+
+def without_notes(line: str) -> str:
+    """Return a line without what stands in square brackets in it."""
+    return " ".join(_NOTE.sub(" ", line).split())
 
 
 def folded(text: str) -> frozenset[str]:

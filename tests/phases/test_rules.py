@@ -12,7 +12,7 @@ from dream.consolidate.consolidator import Consolidator
 from dream.dreaming.dreamer import Models
 from dream.llm import ChatMessage
 from dream.llm.spending import Meter
-from dream.models import EntryLine, Message
+from dream.models import EntryLine, Message, NewEntry
 from dream.settings import Settings
 from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
@@ -119,3 +119,55 @@ def test_what_others_say_or_the_user_makes_up_is_no_fact_about_them(tmp_path: Pa
     talk = [Message("user", said, NOW), Message("assistant", "Here you are.", NOW)]
     workspace = dreamt(tmp_path / "ws", talk, "- Is allergic to eggs {0}", "[USER] Is allergic to eggs {1}")
     assert "eggs" not in workspace.read_file("USER.md")
+
+
+def again(workspace: Workspace, finding: str) -> list[str]:
+    """Dream one more entry, in which nothing is said of any rule; return the rules then.
+
+    In the finding `{n}` is the entry and `<rule>` the number of a rule.
+    """
+    workspace.history.append([NewEntry("summary", "- something was said")], now=NOW)
+    for number, line in enumerate(workspace.read_file("SOUL.md").splitlines(), start=1):
+        finding = finding.replace(f"<{line.removeprefix('- ')}>", f"S{number}")
+    model = ScriptedModel(finding.replace("{n}", f"{{{workspace.history.last_cursor()}}}"))
+    settings = Settings(timezone="UTC", durable=False)
+    pipeline.run(workspace, settings=settings, now=NOW, models=Models(model, model, Meter(settings)))
+    return [line for line in workspace.read_file("SOUL.md").splitlines() if line.startswith("- ")]
+
+
+def with_rules(directory: Path, *rules: str) -> Workspace:
+    talk = [TALK[0], Message("user", "\n".join(rules), NOW)]
+    return dreamt(directory, talk, "- User has rules {1}", "\n".join(f"[SOUL] {rule} {{1}}" for rule in rules))
+
+
+def test_a_doubled_rule_goes_where_another_holds_its_words_and_waits_where_only_a_person_can_tell(
+    tmp_path: Path,
+) -> None:
+    plain, polite, other = rules = (
+        "no emoji in commits",
+        "please, no emoji in commits, ever",
+        "keep smileys out of git",
+    )
+    workspace = with_rules(tmp_path / "ws", *rules)
+    asked = f"[SOUL-REMOVE] <{plain}> {{n}}\n[SOUL-REMOVE] <{other}> = <{polite}> {{n}}"
+    assert again(workspace, asked) == [f"- {polite}", f"- {other}"]
+    (waiting,) = workspace.pending()
+    assert f"only a person can tell that “{polite}” says in other words" in waiting.reason
+
+
+def test_two_rules_become_one_that_keeps_the_words_of_both(tmp_path: Path) -> None:
+    workspace = with_rules(tmp_path / "ws", "no emoji", "answer in German", "ask before you push")
+    merged = "[SOUL-REPLACE <no emoji>] no emoji … answer in German {n}\n[SOUL-REMOVE] <answer in German> {n}"
+    kept = ["- no emoji … answer in German", "- ask before you push"]
+    assert again(workspace, merged) == kept
+    assert again(workspace, "[SOUL-REPLACE <ask before you push>] answer in German {n}") == kept
+
+
+@pytest.mark.parametrize(("last", "left"), [("20", 0), ("25", 1)])
+def test_a_rule_for_a_time_goes_once_its_last_day_is_over(tmp_path: Path, last: str, left: int) -> None:
+    summary = f"- User wants the agent to raise no timeouts until {last} November 2026 {{1}}"
+    rule = f"[until {last} November 2026] never just raise timeouts"
+    workspace = dreamt(tmp_path / "ws", TALK, summary, f"[SOUL] {rule} {{1}}")
+    stands = f"[until {last} November 2026] {SAID}"
+    assert f"- {stands}\n" in workspace.read_file("SOUL.md")
+    assert len(again(workspace, f"[SOUL-REMOVE] <{stands}> {{n}}")) == left

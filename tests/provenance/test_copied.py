@@ -37,7 +37,7 @@ def written(line: str, *said: str, heard: str = "") -> str | None:
         ("以后请用中文", "今天天气很好啊。以后请用中文回答我。", "以后请用中文回答我"),
         ("１０行まで", "返信は10行までにして。それより長いと読みません", "返信は10行までにして"),
         ("am 3. Mai", "Hallo! Sag es am 3. Mai um 8 Uhr. Danke dir sehr herzlich!", "Sag es am 3. Mai um 8 Uhr"),
-        ("mark guesses", "Hm, mark guesses with [?] there. That would help me a lot", "Hm, mark guesses with [?] there"),
+        ("mark guesses", "Hm, mark guesses with [?] there. It would help me a lot", "Hm, mark guesses with [?] there"),
         ("Dr. Who first", "Ask Dr. Who first - always. He would be so very offended", "Ask Dr. Who first - always"),
     ],
 )  # fmt: skip
