@@ -1,5 +1,5 @@
 # An image in which `dream serve` dreams every night. See docs/install.md, "In a container".
-ARG BASE=python:3.13-slim-bookworm
+ARG BASE=python:3.13-slim-trixie
 
 FROM ${BASE} AS build
 COPY pyproject.toml README.md LICENSE requirements-slim.txt /src/

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,6 +81,15 @@ LONGEST_PAUSE = 600.0  # seconds between two such tries
 HEAD_START = 60  # seconds of waiting that a tenant's next night in the queue is worth
 
 
+def _check_sqlite() -> None:
+    """Raise DreamError where DBOS asks this SQLite for a clock that it does not have; it would fail at each write."""
+    if tuple(sys.version_info) >= (3, 12) and sqlite3.sqlite_version_info < (3, 42):
+        raise DreamError(
+            f"With Python 3.12 or newer the fleet needs SQLite 3.42; this Python has {sqlite3.sqlite_version}. "
+            "Use a Python that brings its own (`uv python install 3.13`), Python 3.11, or Postgres (--database)."
+        )
+
+
 class Queue:
     """The nights that wait, run and have ended; shared by workers and by those who enqueue nights.
 
@@ -92,6 +102,8 @@ class Queue:
         self._table = sa.table("workflow_status", *map(sa.column, COLUMNS), schema=self._schema)
         self._inputs = sa.table("workflow_input", *map(sa.column, INPUTS), schema=self._schema)
         self.file = Path(sa.make_url(self.url).database or "") if self.url.startswith("sqlite") else None
+        if self.file is not None:
+            _check_sqlite()
         try:
             with self._one_at_a_time():
                 self.ledger = Ledger(self.url)  # first: DBOS itself would print why it cannot connect
