@@ -25,7 +25,6 @@ from dream.text.safe import span
 from dream.workspace import runs
 from dream.workspace.bills import Bills
 from dream.workspace.files import sweep
-from dream.workspace.idle import nothing_to_dream, nothing_to_read, why_nothing
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from dream.workspace.listing import File
 
 Clock = Callable[[], datetime]
+EMPTY = "history is empty: `dream consolidate PATH` fills it from transcripts"
 AnyReport = TypeVar("AnyReport", ConsolidateReport, RunReport)
 
 
@@ -65,25 +65,21 @@ def consolidate(
     paths = list(paths)
     with _failure_recorded(workspace, settings, now, paths):
         sweep(workspace.private)  # of what a killed or refused write left there
-        # 1. On most nights nobody has said anything that history does not hold.
+        # 1. The files to read: what is named, or has gone quiet, and is not in history as it stands.
+        from dream.consolidate.feed import Feed
         from dream.workspace.live import left_behind, quiet_at
 
         left = left_behind(workspace.private, quiet_at(now, settings)) if idle else []
-        if idle and not left and (why := nothing_to_read(workspace, paths, settings, now)):
-            return _recorded(workspace, ConsolidateReport(reason=why, models=settings.model_for("consolidator")), now)
-        # 2. The files to read: what is named, or has gone quiet, and is not in history as it stands.
-        from dream.consolidate.feed import Feed
-
         feed = Feed(workspace.history, settings, format, diagnostics.append, progress=progress or _nobody)
         files = feed.find(paths, quiet_at=now if idle else None)
-        # 3. Of each session, what history does not hold is summarised, or kept as it was said.
+        # 2. Of each session, what history does not hold is summarised, or kept as it was said.
         try:
             talks = feed.talks(files) if files else None
             done, stopped = _summarised(workspace, feed, talks, left, settings, now, model)
-        # 4. What is now in history as a whole is not opened again.
+        # 3. What is now in history as a whole is not opened again.
         finally:
             feed.close()
-    # 5. Every run leaves a record.
+    # 4. Every run leaves a record.
     report = _summed_up(done, diagnostics, stopped, feed.left_out())
     return _recorded(workspace, replace(report, models=settings.model_for("consolidator")), now)
 
@@ -118,7 +114,7 @@ def run(
             if not dry_run:
                 _settle(workspace, now)
             # 2. On most nights all of history has been dreamt.
-            if why := nothing_to_dream(workspace.root):
+            if why := nothing_to_dream(workspace):
                 report = RunReport("nothing", (), why)
             # 3. Else the entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
             else:
@@ -128,6 +124,14 @@ def run(
             report = RunReport("failed", (), str(error), failure_status=error.exit_status)
         # 4. Every run leaves a record, also one that did nothing: it says why.
         return report if dry_run else _recorded(workspace, report, now)
+
+
+def nothing_to_dream(workspace: Workspace) -> str | None:
+    """Return why no entry is to be dreamt; None where one is."""
+    last, dreamt = workspace.history.last_cursor(), workspace.dream_cursor()
+    if last > dreamt:
+        return None
+    return f"no entry after {dreamt}: all of history has been dreamt" if last else EMPTY
 
 
 # The first half: sessions become entries.
@@ -307,7 +311,7 @@ def _ended(
     if failure is not None:
         reason = str(failure) if changed or not held else reason
     elif not batches:
-        reason = why_nothing(workspace.history.last_cursor(), workspace.dream_cursor())
+        reason = nothing_to_dream(workspace) or ""
     else:
         reason = reason or ("" if changed else nothing_new(batches))
     return RunReport("committed" if changed else "held" if held else "nothing", batches, reason, usage, models=names)

@@ -24,7 +24,7 @@ from dream.settings import Settings
 from dream.text import safe as texts
 from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_memory, transaction
 from dream.workspace import format as workspace_format
-from dream.workspace import idle, index, machine
+from dream.workspace import index, machine
 from dream.workspace.files import (
     SET_ASIDE,
     TEMPORARY,
@@ -40,7 +40,7 @@ from dream.workspace.files import (
     size_of,
     sweep,
 )
-from dream.workspace.lock import RUN_LOCK, run_lock
+from dream.workspace.lock import RUN_LOCK, is_free, run_lock
 from dream.workspace.review_files import PENDING, REJECTED, parse_pending, parse_rejected
 from dream.workspace.workspace import DREAM_CURSOR, Workspace
 
@@ -417,7 +417,7 @@ def _lasting(workspace: Workspace, look: Callable[[], Iterator[Ailment]]) -> lis
 
 def _is_at_rest(workspace: Workspace) -> bool:
     with suppress(OSError):
-        return idle.is_free(workspace.private / RUN_LOCK)
+        return is_free(workspace.private / RUN_LOCK)
     return True  # on a disk that nobody can write to nobody works
 
 

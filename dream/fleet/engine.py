@@ -41,8 +41,7 @@ from dream.fleet.limits import PAUSE, ROWS, Ledger
 from dream.fleet.members import Member, Note, Root
 from dream.fleet.news import Waiting
 from dream.fleet.nursery import Account, Nursery, Stage, both, failed
-from dream.workspace.idle import is_free
-from dream.workspace.lock import FileLock
+from dream.workspace.lock import FileLock, is_free
 
 APPLICATION, VERSION, WORKFLOW = "dream-fleet", "2", "night"
 WAITING = ["ENQUEUED", "PENDING"]

@@ -19,8 +19,8 @@ from dream import trust
 from dream.door import check_folder
 from dream.errors import DreamError, UsageError, WorkspaceError
 from dream.fleet.policy import policy
+from dream.pipeline import nothing_to_dream
 from dream.settings import EMBEDDED, FILE_NAME, PREFIX, Settings, load
-from dream.workspace import idle
 from dream.workspace.files import explained, read_note, write_note
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.locate import is_workspace
@@ -44,6 +44,7 @@ OWN_FOLDERS = (
 )  # of a workspace, never links
 UNDONE = ("stopped", "busy", "bounded", "unavailable")  # outcomes that are nothing the workspace has done wrong
 NIGHTS = 3  # failed ones in a row, after which a workspace is set aside
+UNDER_WAY = ("apply.json", "attempts.json")  # in .dream/: a commit that is half done, a batch that failed
 # What changes with every thing that is said, dreamt, edited or set; `.md` in memory/ comes with its listing.
 LOOKED_AT = (
     "SOUL.md",
@@ -51,7 +52,7 @@ LOOKED_AT = (
     FILE_NAME,
     "memory/history.jsonl",
     "memory/.dream_cursor",
-    *(f".dream/{name}" for name in idle.UNDER_WAY),
+    *(f".dream/{name}" for name in UNDER_WAY),
 )
 
 
@@ -293,7 +294,17 @@ def _is_unknown(path: Path, now: datetime, environ: Mapping[str, str]) -> bool:
     """Return whether a workspace without a note may have anything to do."""
     if (path / FILE_NAME).exists() or any(name.startswith(PREFIX) for name in environ):
         return True
-    return idle.nothing_to_dream(path) is None or _was_left(path, now, Settings().idle_hours)
+    try:
+        return _has_work(Workspace(path)) or _was_left(path, now, Settings().idle_hours)
+    except DreamError:
+        return True
+
+
+def _has_work(workspace: Workspace) -> bool:
+    """Return whether a run would have something to settle or to dream."""
+    if any((workspace.private / name).exists() for name in UNDER_WAY):
+        return True
+    return bool(workspace.new_notes()) or nothing_to_dream(workspace) is None
 
 
 def _was_left(path: Path, now: datetime, idle_hours: float) -> bool:
@@ -331,12 +342,15 @@ def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str
 
 def settle(workspace: Workspace, settings: Settings, note: Note, now: datetime, environ: Mapping[str, str]) -> Note:
     """Return `note` with the workspace's present fingerprint if nothing is left to do in it."""
+    from dream.workspace import listing
+
     note = replace(_set(note, settings), settings=settings_look(workspace.root, environ))
     seen = look(workspace.root)  # first: what comes while it is looked at is news
     look_of_files, files = transcripts(workspace.root, note, environ) if note.sources else ("", [])
-    if files is None or idle.nothing_to_dream(workspace.root) is None:
+    if files is None or _has_work(workspace):
         return note
-    if files and idle.nothing_to_read(workspace, files, settings, now) is None:
+    unread = listing.Seen(workspace.history).unread(files)
+    if listing.quiet(unread, now, settings.idle_hours):
         return note
     quiet = [file.look[1] / 1e9 + settings.idle_hours * 3600 for file in files]
     due = min((at for at in quiet if at > now.timestamp()), default=0.0)

@@ -31,8 +31,8 @@ from dream.history.sessions import SessionTails, Tail
 from dream.history.writer import StalePosition, Writer, highest_given
 from dream.models import Diagnostic, Entry, NewEntry, Report
 from dream.workspace.files import explained, lines, lines_backwards, opened, read_bytes, reason, size_of
-from dream.workspace.idle import is_free
 from dream.workspace.index import Index
+from dream.workspace.lock import is_free
 
 # All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
 

@@ -34,8 +34,7 @@ from dream.text.safe import clean
 from dream.web import pages, views
 from dream.web.known import Past, pulse
 from dream.web.pages import Done, Meanwhile
-from dream.workspace.idle import is_free
-from dream.workspace.lock import RUN_LOCK
+from dream.workspace.lock import RUN_LOCK, is_free
 from dream.workspace.workspace import Workspace
 
 HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ import orjson
 
 from dream.door import make_folder, open_file
 from dream.errors import Busy
-from dream.workspace.files import alive, explained
+from dream.workspace.files import alive, explained, opened
 
 RUN_LOCK = "run.lock"
 LETTING_GO = 1.0  # seconds; a killed holder's child that has not come to exec yet still has its descriptor
@@ -84,6 +84,18 @@ def open_lock_file(path: Path) -> int:
     """Open or create the file to lock; raises OSError."""
     make_folder(path.parent)
     return open_file(path, os.O_RDWR | os.O_CREAT)
+
+
+def is_free(path: Path) -> bool:
+    """Return whether nobody holds the lock on a file at this moment; raises OSError."""
+    try:
+        with opened(path, os.O_RDWR) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

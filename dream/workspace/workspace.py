@@ -353,10 +353,8 @@ class Workspace:
         """
         seen = self._seen_notes()
         taken: list[Entry] = []
-        for name, path in self._noted().items():
-            status = path.stat()
-            if seen.get(name) == (stamp := [status.st_size, status.st_mtime_ns]):
-                continue
+        for name, stamp in self.new_notes().items():
+            path = self.memory / name
             from dream.history import legacy  # on most nights nobody has written to them
 
             session, later = f"openclaw:memory/{name}", ""
@@ -374,6 +372,13 @@ class Workspace:
             self._pass_over_dreamt()
             write_note(self.private / SEEN_NOTES, seen, durable=False)
         return taken
+
+    def new_notes(self) -> dict[str, list[int]]:
+        """Return size and time, in ns, of each file of notes that is not as it was when history took it in."""
+        stats = {name: path.stat() for name, path in self._noted().items()}
+        seen = self._seen_notes()
+        stamps = {name: [one.st_size, one.st_mtime_ns] for name, one in stats.items()}
+        return {name: stamp for name, stamp in stamps.items() if seen.get(name) != stamp}
 
     def _seen_notes(self) -> dict[str, list[int]]:
         """Return size and time, in ns, of each file of notes as it was when all of it was in history."""

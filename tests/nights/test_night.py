@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from dream import pipeline
 from dream.actions import status
 from dream.crontime import parse
 from dream.errors import Busy
 from dream.nights import nightly, stamp
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
-from dream.workspace import listing, runs
+from dream.workspace import runs
 from dream.workspace.index import Index
 from dream.workspace.listing import SEEN
 from dream.workspace.lock import run_lock
@@ -245,30 +244,6 @@ def test_a_night_is_quick_when_there_is_nothing_to_do(workspace: Workspace, tmp_
     start = time.perf_counter()
     night(workspace, settings)
     assert time.perf_counter() - start < 1.0
-
-
-def test_an_idle_night_is_told_and_recorded_as_the_pipeline_would(workspace: Workspace, tmp_path: Path) -> None:
-    settings = chats(tmp_path, 3)
-    night(workspace, settings)
-    idle = night(workspace, settings)
-    short = runs.last(workspace.private, 2)
-
-    (workspace.private / "attempts.json").write_bytes(b"{}")  # so that the stages look themselves
-    full = (
-        pipeline.consolidate(
-            workspace,
-            listing.paths(settings, workspace.root, home=tmp_path, environ={}),
-            settings=settings,
-            now=NOW,
-        ),
-        pipeline.run(workspace, settings=settings, now=NOW),
-    )
-    long = runs.last(workspace.private, 2)
-
-    assert (idle.consolidated, replace(idle.run, models="embedded")) == full
-    assert [(one.command, one.outcome, one.reason, one.usage) for one in short] == [
-        (one.command, one.outcome, one.reason, one.usage) for one in long
-    ]
 
 
 def test_an_idle_night_commits_what_a_person_typed(workspace: Workspace, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dream.dreaming import phase1
 from dream.history.legacy import LATER, SESSION, decoded, entries
 from dream.library import Dream
 from dream.models import Diagnostic, Entry
-from dream.workspace import idle
+from dream.pipeline import nothing_to_dream
 from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import NOW, contents, cursors, history, log, row
 
@@ -200,11 +200,10 @@ def test_what_was_dreamt_once_is_passed_over_and_what_was_written_since_is_dream
 
     assert contents(phase1.that_say_something(list(workspace.history.after(1)))) == ["- I live in Oslo"]
     assert Dream(workspace).run(now=NOW).outcome in ("committed", "nothing")
-    assert idle.nothing_to_dream(tmp_path) is not None
+    assert nothing_to_dream(workspace) is not None
 
     old.write_text("[2026-04-03 10:00] a\n\n[2026-04-04 10:00] b\n")
 
-    assert idle.nothing_to_dream(tmp_path) is None
     Dream(workspace).run(now=NOW)
     (new,) = workspace.history.after(3)
     assert (phase1.that_say_something([new]), workspace.dream_cursor()) == ([new], 4)

@@ -1,4 +1,4 @@
-"""The short look says that nothing is to be done only where the pipeline would say the same."""
+"""A run with nothing to do says why, and leaves a record like any other; in any doubt the stages look."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from dream import pipeline
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
+from dream.reports import RunReport
 from dream.settings import Settings
-from dream.workspace import idle, runs
+from dream.workspace import runs
 from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh
@@ -26,51 +27,31 @@ def workspace(tmp_path: Path) -> Workspace:
     return fresh(tmp_path / "ws", NOW)
 
 
-def dream(workspace: Workspace) -> str:
-    models = Models(ScriptedModel("[SKIP]"), ScriptedModel("done"), Meter(SETTINGS))
-    doubtful = workspace.private / "attempts.json"  # so that the stages themselves look
-    doubtful.write_bytes(b"{}")
-    reason = pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models).reason
-    doubtful.unlink(missing_ok=True)
-    return reason
+def dream(workspace: Workspace) -> tuple[RunReport, int]:
+    """Run; return the report, and how many calls phase 1 has made."""
+    model = ScriptedModel("[SKIP]")
+    models = Models(model, ScriptedModel("done"), Meter(SETTINGS))
+    return pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models), len(model.calls)
 
 
-def test_an_empty_history_is_said_as_the_pipeline_says_it(workspace: Workspace) -> None:
-    assert idle.nothing_to_dream(workspace.root) == dream(workspace) == idle.why_nothing(0, 0)
-
-
-def test_all_dreamt_is_said_as_the_pipeline_says_it(workspace: Workspace) -> None:
+def test_when_all_is_dreamt_no_model_is_asked_and_the_reason_is_said(workspace: Workspace) -> None:
+    assert "history is empty" in pipeline.run(workspace, settings=SETTINGS, now=NOW).reason
     workspace.history.append([NewEntry("summary", "- x")], now=NOW)
-    assert idle.nothing_to_dream(workspace.root) is None
-    dream(workspace)
-    assert idle.nothing_to_dream(workspace.root) == dream(workspace) == idle.why_nothing(1, 1)
+    assert dream(workspace)[1] == 1
+
+    report, calls = dream(workspace)
+
+    assert (report.outcome, calls) == ("nothing", 0)
+    assert report.reason == "no entry after 1: all of history has been dreamt"
+    assert runs.last(workspace.private)[0].reason == report.reason
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        (".dream/apply.json", b"{}"),
-        (".dream/attempts.json", b"{}"),
-        ("memory/.dream_cursor", b"0\n"),
-        ("memory/.dream_cursor", b""),
-        ("memory/.dream_cursor", b"rubbish"),
-        ("memory/.cursor", b"7\n"),
-        ("memory/.cursor", b"\xff"),
-        ("memory/history.jsonl", b""),
-        ("memory/history.jsonl", b'{"cursor":1,"timestamp":"2026-11-21T03:00:07+00:00","content":"torn'),
-        ("memory/history.jsonl", b"null\n"),
-        ("memory/history.jsonl", b'{"cursor":2,"timestamp":"2026-11-21T03:00:07+00:00","content":"new"}\n'),
-    ],
-)
-def test_in_any_doubt_the_pipeline_looks_itself(workspace: Workspace, file: str, content: bytes) -> None:
-    workspace.history.append([NewEntry("summary", "- x")], now=NOW)
-    dream(workspace)
-    (workspace.root / file).write_bytes(content)
-    assert idle.nothing_to_dream(workspace.root) is None
+@pytest.mark.parametrize("content", [b"0\n", b"", b"rubbish"])
+def test_an_entry_is_dreamt_whatever_becomes_of_the_file_that_says_how_far_dreams_are(
+    workspace: Workspace, content: bytes
+) -> None:
+    workspace.history.append([NewEntry("summary", "- x"), NewEntry("summary", "- y")], now=NOW)
+    (workspace.root / "memory/.dream_cursor").write_bytes(content)
 
-
-def test_the_record_it_leaves_is_one_like_any_other(workspace: Workspace) -> None:
-    why = pipeline.run(workspace, settings=SETTINGS, now=NOW).reason
-    (record,) = runs.last(workspace.private)
-    assert record == runs.RunRecord(NOW, record.ended, command="run", outcome="nothing", reason=why)
+    assert dream(workspace)[1] == 1
+    assert workspace.dream_cursor() == 2
