@@ -13,6 +13,9 @@ from dream.workspace.files import read_text, replace_file
 
 if TYPE_CHECKING:
     import tomlkit
+    from tomlkit.items import Array
+
+SOURCES = "sources"
 
 
 def set_values(root: Path, values: Mapping[str, str | int | None]) -> None:
@@ -27,6 +30,39 @@ def set_values(root: Path, values: Mapping[str, str | int | None]) -> None:
         else:
             document[name] = wanted[name] = value
     write(path, document, wanted)
+
+
+def set_source(root: Path, source: str, *, read: bool) -> bool:
+    """Let dream.toml, which is made where it is missing, name a source or not; False where it is so already.
+
+    The file is written if it then says what it said before, and of the sources what is wanted. Raises SettingsError.
+    """
+    path = root / FILE_NAME
+    document = opened(path)
+    array = _array(path, document)
+    named = [str(item) for item in array]
+    if (source in named) == read:
+        return False
+    if read:
+        array.append(source)
+    else:
+        array.pop(named.index(source))
+    write(path, document, tomllib.loads(read_text(path)) | {SOURCES: [*map(str, array)]})
+    return True
+
+
+def _array(path: Path, document: tomlkit.TOMLDocument) -> Array:
+    """Return the list of sources as it stands in the document; one that is missing is added before the first table."""
+    import tomlkit
+    from tomlkit.items import Array
+
+    found = document.get(SOURCES)
+    if found is None:
+        found = tomlkit.array()
+        document.append(SOURCES, found)
+    if not isinstance(found, Array) or not all(isinstance(item, str) for item in found):
+        raise SettingsError(f"Setting {SOURCES!r} in {path} is no list of strings; mend it by hand first.")
+    return found
 
 
 def opened(path: Path) -> tomlkit.TOMLDocument:

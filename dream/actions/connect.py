@@ -49,7 +49,18 @@ class Client:
     hooks_file: str = ""
     hooks: Mapping[str, Sequence[str]] | None = None
     reads: str = ""  # the list, in the server's file, of files that each prompt begins with
+    is_source: bool = True  # whether its sessions are read at night
     note: str = ""
+
+    def gives(self) -> str:
+        """Say what a person has of it once it is connected."""
+        hooks = dict(self.hooks or {})
+        begins = "each session begins with memory" if hooks or self.reads else ""
+        recalls = "each prompt recalls what was said of it" if {"UserPromptSubmit", "BeforeAgent"} & set(hooks) else ""
+        ends = "each finished session goes into history" if "SessionEnd" in hooks else ""
+        nights = "its sessions are read at night" if self.is_source and not ends else ""
+        *others, last = filter(None, (begins, recalls, ends, nights, "the agent searches and notes by itself"))
+        return f"{', '.join(others)}, and {last}" if others else last
 
 
 # Seen in the clients themselves, November 2026: Claude Code 2.1, Codex 0.169, Copilot CLI 1.0, Gemini CLI 0.61,
@@ -81,8 +92,6 @@ CLIENTS: Mapping[str, Client] = {
         {"type": "local", "tools": ["*"]},
         hooks_file="settings.json",
         hooks={"SessionStart": IN_JSON, "UserPromptSubmit": IN_JSON},
-        note="Copilot CLI tells no hook where its transcript is; `dream sources add copilot-cli` reads its sessions"
-        " every night.",
     ),
     "gemini-cli": Client(
         "gemini",
@@ -100,13 +109,13 @@ CLIENTS: Mapping[str, Client] = {
         {"type": "local", "enabled": True},
         listed=True,
         reads="instructions",
-        note="OpenCode has no hooks that are commands; `dream sources add opencode` reads its sessions every night.",
     ),
     "nanobot": Client(
         "nanobot",
         ".nanobot",
         "",
         ("config.json", "tools", "mcpServers"),
+        is_source=False,
         note="nanobot has no hooks; `dream init ~/.nanobot/workspace` dreams in its own workspace.",
     ),
     "pi": Client(

@@ -1,4 +1,4 @@
-"""`dream context`, `note`, `search`, `get`, `mcp` and `connect`: what agents and their clients use, and people too."""
+"""`dream context`, `note`, `search`, `get` and `mcp`: what agents and their clients use, and people too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dream import cli
-from dream.cli import group, output, show
+from dream.cli import group, output
 from dream.errors import DreamError, UsageError
 
 if TYPE_CHECKING:
-    from dream.actions.connect import ConfigFile
     from dream.recall import Hit
     from dream.workspace.workspace import Workspace
 
@@ -162,111 +160,6 @@ def mcp_command(read_only: bool, directory: Path | None) -> None:
     from dream.mcp import calls
 
     calls.serve(partial(group.open_workspace, directory), begun, read_only=read_only)
-
-
-def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    from dream.actions.connect import CLIENTS
-
-    return [name for name in CLIENTS if name.startswith(incomplete)]
-
-
-@click.command("connect", cls=group.DreamCommand)
-@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=_clients)
-@click.option("--remove", is_flag=True, help="Take away what was written, and nothing else.")
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
-@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
-@group.workspace
-@group.as_json
-def connect_command(
-    names: tuple[str, ...], remove: bool, dry_run: bool, yes: bool, directory: Path | None, as_json: bool
-) -> int | None:
-    """Connect agents' clients with memory: hooks and an MCP server, shown before they are written.
-
-    NAME is claude-code, codex, copilot-cli, gemini-cli, opencode or nanobot; without one, the clients on this machine
-    are listed.
-    Hooks give memory to each new session, recall to each prompt, and each finished session to history; over MCP the
-    agent searches and notes by itself. Everything else in the clients' files stays as it is, comments too.
-
-    \b
-    Examples:
-      dream connect
-      dream connect claude-code
-      dream connect codex gemini-cli --yes
-      dream connect claude-code --remove
-    """
-    from dream.actions import connect
-
-    if not names:
-        _list(as_json)
-        return None
-    root = None if remove else group.open_workspace(directory).root.resolve()
-    found = [(name, connect.changes(name, Path.home(), os.environ, _program(), root)) for name in names]
-    if not as_json:
-        _show(found, remove=remove)
-    every = [change for _, changes in found for change in changes]
-    write = bool(every) and not dry_run
-    write = write and (yes or (not as_json and group.somebody_answers() and group.confirmed("Write this?")))
-    for change in every if write else ():
-        connect.write(change)
-    if as_json:
-        output.emit([_row(name, change, write) for name, changes in found for change in changes])
-    elif write:
-        output.say(f"Wrote {', '.join(str(change.path) for change in every)}.", fold=True)
-        for note in [] if remove else [note for name in names if (note := connect.CLIENTS[name].note)]:
-            output.say(note, fold=True)
-        if not remove:
-            from dream.cli.models import ask_once
-
-            ask_once(group.open_workspace(directory))
-    elif every:
-        output.say("Nothing was written." if not dry_run else "This was a dry run: nothing was written.")
-    if every and not write and not dry_run:
-        output.problem("Add --yes to write it.")
-        return 1
-    return None
-
-
-def _row(name: str, change: ConfigFile, written: bool) -> dict[str, object]:
-    return {"client": name, "file": str(change.path), "diff": _diff(change), "written": written}
-
-
-def _list(as_json: bool) -> None:
-    from dream.actions.connect import found
-
-    clients = list(found(Path.home(), os.environ))
-    if as_json:
-        output.emit(clients)
-        return
-    for one in clients:
-        state = "connected" if one.connected else "installed" if one.installed else "not here"
-        where = f"  {', '.join(one.connected)}" if one.connected else ""
-        output.say(f"{one.client:<12} {state:<10}{where}".rstrip(), dim=not one.installed, bold=bool(one.connected))
-    output.say("Connect one with: dream connect NAME")
-
-
-def _show(found: Sequence[tuple[str, Sequence[ConfigFile]]], *, remove: bool) -> None:
-    for name, changes in found:
-        if not changes:
-            output.say(f"{name} is {'not connected' if remove else 'connected already'}: nothing to change.")
-        for change in changes:
-            show.diff(_diff(change))
-
-
-def _diff(change: ConfigFile) -> str:
-    from difflib import unified_diff
-
-    before, after = ((text or "").splitlines() for text in (change.before, change.after))
-    old = str(change.path) if change.before is not None else "/dev/null"
-    new = str(change.path) if change.after is not None else "/dev/null"
-    return "\n".join(unified_diff(before, after, old, new, n=1, lineterm=""))
-
-
-def _program() -> list[str]:
-    """Return what starts this `dream` from anywhere."""
-    called = Path(sys.argv[0]).absolute()
-    if called.name == "dream" and os.access(called, os.X_OK):
-        return [str(called)]
-    return [sys.executable, "-P", "-m", "dream"]  # -P: not the folder `dream` of wherever the agent is at work
 
 
 DAY = click.DateTime(formats=["%Y-%m-%d"])

@@ -68,7 +68,7 @@ MANY = 10  # commands that one sentence does not name
 
 # Those that are not in a module of their own name.
 MODULES = {
-    **dict.fromkeys(("context", "note", "search", "get", "mcp", "connect"), "agents"),
+    **dict.fromkeys(("context", "note", "search", "get", "mcp"), "agents"),
     **dict.fromkeys(("log", "why", "restore", "drop", "forget"), "changes"),
     **dict.fromkeys(("run", "nightly", "serve", "cron"), "nights"),
     **dict.fromkeys(("init", "trust", "status", "doctor"), "workspace"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -22,53 +21,11 @@ from dream.reports import ConsolidateReport
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
 from dream.transcripts import known_formats
 from dream.workspace import listing
-from dream.workspace.files import explained, read_text, temporary_name, write_beside
+from dream.workspace.files import explained, temporary_name, write_beside
 from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    import tomlkit
-    from tomlkit.items import Array
-
     from dream.workspace.listing import File, FoundSource
-
-# Change one list in dream.toml and nothing else in it: comments, order and layout stay as a person wrote them.
-
-
-SOURCES = "sources"
-
-
-def set_source(root: Path, source: str, *, read: bool) -> bool:
-    """Let dream.toml, which is made where it is missing, name a source or not; False where it is so already.
-
-    The file is written if it then says what it said before, and of the sources what is wanted. Raises SettingsError.
-    """
-    path = root / FILE_NAME
-    document = configure.opened(path)
-    array = _array(path, document)
-    named = [str(item) for item in array]
-    if (source in named) == read:
-        return False
-    if read:
-        array.append(source)
-    else:
-        array.pop(named.index(source))
-    configure.write(path, document, tomllib.loads(read_text(path)) | {SOURCES: [*map(str, array)]})
-    return True
-
-
-def _array(path: Path, document: tomlkit.TOMLDocument) -> Array:
-    """Return the list of sources as it stands in the document; one that is missing is added before the first table."""
-    import tomlkit
-    from tomlkit.items import Array
-
-    found = document.get(SOURCES)
-    if found is None:
-        found = tomlkit.array()
-        document.append(SOURCES, found)
-    if not isinstance(found, Array) or not all(isinstance(item, str) for item in found):
-        raise SettingsError(f"Setting {SOURCES!r} in {path} is no list of strings; mend it by hand first.")
-    return found
-
 
 _named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=group.agents)
 
@@ -131,7 +88,7 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     done = []
     for name in (_from_here(name, workspace.root) for name in names):
         files = listing.check(name, settings, workspace.root, home=Path.home(), environ=os.environ)
-        added = set_source(workspace.root, name, read=True)
+        added = configure.set_source(workspace.root, name, read=True)
         done.append({"source": name, "added": added, "files": files})
         if not as_json:
             there = show.counted(files, "file")
@@ -155,7 +112,7 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
     workspace = group.open_workspace(directory)
     done = []
     for name in names:
-        removed = set_source(workspace.root, name, read=False)
+        removed = configure.set_source(workspace.root, name, read=False)
         done.append({"source": name, "removed": removed})
         if not as_json:
             output.say(f"Removed {name}." if removed else f"{name} is not a source.")

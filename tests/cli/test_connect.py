@@ -94,6 +94,25 @@ def test_what_is_put_in_is_taken_out_again_to_the_byte(home: Path) -> None:
     assert texts(home) == FILES
 
 
+def test_one_command_makes_a_workspace_that_reads_the_client_and_says_what_happens_when(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+
+    def connected(*words: str) -> Ended:
+        return dream("connect", "claude-code", *words, cwd=tmp_path, PATH="/usr/bin:/bin", HOME=str(tmp_path))
+
+    refused, shown = connected(), connected("--dry-run")
+    assert (refused.status, shown.status) == (1, 0)
+    assert f"Makes the workspace {tmp_path}/.dream/workspace." in shown.out
+    assert not (tmp_path / ".dream").exists()
+
+    done = connected("--yes")
+
+    assert (done.status, done.err) == (0, "")
+    assert (tmp_path / ".dream/workspace/dream.toml").read_text() == 'sources = ["claude-code"]\n'
+    assert "each finished session goes into history" in done.out
+    assert "Recall works now. SOUL.md, USER.md and MEMORY.md change when you say `dream nightly`" in done.out
+
+
 BARE = {
     ".claude.json": '{"mcpServers": {}, "numStartups": 3}',
     ".claude/settings.json": '{\n  "hooks": {"SessionStart": [ ]}\n}\n',

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.cli import sources
+from dream.actions import configure
 from dream.errors import SettingsError
 from dream.settings import Settings
 from dream.workspace import listing
@@ -59,21 +59,21 @@ def named_in(root: Path) -> tuple[str, ...]:
 def test_adding_and_removing_leaves_the_rest_byte_for_byte(tmp_path: Path) -> None:
     path = tmp_path / "dream.toml"
     path.write_text(WRITTEN, encoding="utf-8")
-    assert sources.set_source(tmp_path, "claude-code", read=True)
-    assert not sources.set_source(tmp_path, "claude-code", read=True)
+    assert configure.set_source(tmp_path, "claude-code", read=True)
+    assert not configure.set_source(tmp_path, "claude-code", read=True)
     assert named_in(tmp_path) == ("codex", "~/chats [old]/*.json", "claude-code")
     text = path.read_text(encoding="utf-8")
     assert [line for line in WRITTEN.splitlines() if line not in text.splitlines()] == []
-    assert sources.set_source(tmp_path, "claude-code", read=False)
-    assert not sources.set_source(tmp_path, "claude-code", read=False)
+    assert configure.set_source(tmp_path, "claude-code", read=False)
+    assert not configure.set_source(tmp_path, "claude-code", read=False)
     assert tomllib.loads(path.read_text(encoding="utf-8")) == tomllib.loads(WRITTEN)
 
 
 def test_a_missing_file_is_made_and_a_missing_list_added(tmp_path: Path) -> None:
-    assert sources.set_source(tmp_path, "codex", read=True)
+    assert configure.set_source(tmp_path, "codex", read=True)
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'sources = ["codex"]\n'
     (tmp_path / "dream.toml").write_text('model = "x"  # mine', encoding="utf-8")
-    assert sources.set_source(tmp_path, "codex", read=True)
+    assert configure.set_source(tmp_path, "codex", read=True)
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == 'model = "x"  # mine\nsources = ["codex"]\n'
 
 
@@ -81,7 +81,7 @@ def test_a_missing_file_is_made_and_a_missing_list_added(tmp_path: Path) -> None
 def test_what_cannot_be_changed_safely_is_refused_and_stays(tmp_path: Path, text: str) -> None:
     (tmp_path / "dream.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError):
-        sources.set_source(tmp_path, "codex", read=True)
+        configure.set_source(tmp_path, "codex", read=True)
     assert (tmp_path / "dream.toml").read_text(encoding="utf-8") == text
 
 
@@ -94,10 +94,10 @@ def test_any_list_of_sources_can_be_added_to_and_taken_from(
 ) -> None:
     root = tmp_path_factory.mktemp("ws")
     for name in named:
-        assert sources.set_source(root, name, read=True)
-    added = sources.set_source(root, more, read=True)
+        assert configure.set_source(root, name, read=True)
+    added = configure.set_source(root, more, read=True)
     assert named_in(root) == (*named, more) if added else tuple(named)
-    assert sources.set_source(root, more, read=False)
+    assert configure.set_source(root, more, read=False)
     assert named_in(root) == tuple(name for name in named if name != more)
 
 
