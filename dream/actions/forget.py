@@ -46,7 +46,8 @@ class Forgotten:
     `places` counts by file; `versions` are how many commits hold it, and of how many. `renamed` are the commits that
     have a new sha: (old, new), oldest first. `remains` are sentences on where it may still be. `taken` are the
     statements that go, each with what its line or message reads then, `near` those that look like them and stay.
-    `whole` is false where something of what was meant can be found still.
+    `whole` is false where something of what was meant can be found still. `guessed` says that the statements lack some
+    of the words that were given.
     """
 
     places: tuple[tuple[str, int], ...]
@@ -57,6 +58,7 @@ class Forgotten:
     taken: tuple[tuple[FoundStatement, str], ...] = ()
     near: tuple[FoundStatement, ...] = ()
     whole: bool = True
+    guessed: bool = False
 
     @property
     def found(self) -> bool:
@@ -73,6 +75,7 @@ class _Sought:
     sources: tuple[int, int] | None = None
     taken: tuple[FoundStatement, ...] = ()
     near: tuple[FoundStatement, ...] = ()
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ def forget(
     *,
     text: bool = False,
     words: bool = False,
+    guess: bool = True,
     dry_run: bool = False,
     now: datetime,
     locked: bool = False,
@@ -105,11 +109,14 @@ def forget(
     With `words` only the words themselves go, where they stand as words of their own. A line or history entry that
     says nothing else goes; elsewhere a mark stays in its place. Cursors, spans, dates and trailers stay. Raises
     UsageError for a text too short to be looked for, UnknownRevision, GitError and Busy; what had been changed by then
-    stays changed, and running it again goes on.
+    stays changed, and running it again goes on. Where nobody looks, pass `guess=False`: what lacks some of the words is
+    then only shown, as in a dry run.
     """
-    return _forget(
-        workspace, lambda: _wanted(workspace, what, text=text, words=words), dry_run=dry_run, now=now, locked=locked
-    )
+
+    def wanted() -> _Sought:
+        return _wanted(workspace, what, text=text, words=words)
+
+    return _forget(workspace, wanted, guess=guess, dry_run=dry_run, now=now, locked=locked)
 
 
 def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: datetime) -> Forgotten:
@@ -144,7 +151,13 @@ def unfinished(workspace: Workspace) -> list[Unfinished]:
 
 
 def _forget(
-    workspace: Workspace, wanted: Callable[[], _Sought], *, dry_run: bool, now: datetime, locked: bool = False
+    workspace: Workspace,
+    wanted: Callable[[], _Sought],
+    *,
+    guess: bool = True,
+    dry_run: bool,
+    now: datetime,
+    locked: bool = False,
 ) -> Forgotten:
     if dry_run:
         return _preview(workspace, wanted())
@@ -160,6 +173,8 @@ def _forget(
         transaction.commit_hand_edits(workspace, now)
         sought = _taken_up(workspace, wanted())
         needle = sought.needle
+        if sought.guessed and not guess:
+            return _preview(workspace, sought)
         workspace.history.index.remove()
         plan = _preview(workspace, sought)
         others = [one for one in unfinished(workspace) if not _is_of(one, sought)]
@@ -191,7 +206,9 @@ def _forget(
 def _taken_up(workspace: Workspace, sought: _Sought) -> _Sought:
     """Return it with the texts of the same forgetting that was cut short: some of them are gone from where it looks."""
     begun = [text for one in unfinished(workspace) if _is_of(one, sought) for text in one.texts]
-    return replace(sought, needle=Needle(dict.fromkeys((*begun, *sought.needle.given)))) if begun else sought
+    if not begun:
+        return sought
+    return replace(sought, needle=Needle(dict.fromkeys((*begun, *sought.needle.given))), guessed=False)
 
 
 def _is_of(one: Unfinished, sought: _Sought) -> bool:
@@ -240,7 +257,7 @@ def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool) -> _Sou
     if words:
         return _Sought(what, Needle([what]))
     every = [*statements(workspace), *earlier(workspace)]
-    taken = meant(what, every)
+    taken, guessed = meant(what, every)
     itself = [what] if not taken or Needle([what]).count(taken[0].text.encode("utf-8", "surrogateescape")) else []
     standing = [one for one in every if one.cite != EARLIER]
     texts = dict.fromkeys(one.text for one in taken)
@@ -249,6 +266,7 @@ def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool) -> _Sou
         Needle([*sorted(texts, key=len, reverse=True), *itself]),
         taken=tuple(one for one in taken if one.cite != EARLIER),
         near=tuple(near(what, taken, standing)),
+        guessed=guessed,
     )
 
 
@@ -266,7 +284,9 @@ def _preview(workspace: Workspace, sought: _Sought) -> Forgotten:
     versions = rewrite.versions(git, head, needle) if head else (0, 0)
     remains = tuple(_remains(workspace, needle, sought.sources))
     taken = tuple((one, one.without(needle)) for one in sought.taken)
-    return Forgotten(tuple(places), versions, (), remains, dry_run=True, taken=taken, near=sought.near)
+    return Forgotten(
+        tuple(places), versions, (), remains, dry_run=True, taken=taken, near=sought.near, guessed=sought.guessed
+    )
 
 
 def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:

@@ -77,17 +77,21 @@ def earlier(workspace: Workspace) -> Iterator[FoundStatement]:
                 yield FoundStatement(EARLIER, without_bullet(line[1:]).strip(), line[1:])
 
 
-def meant(what: str, found: Iterable[FoundStatement]) -> list[FoundStatement]:
-    """Return those of the statements that a person means by `what`, surest first; none where none holds half of it."""
+def meant(what: str, found: Iterable[FoundStatement]) -> tuple[list[FoundStatement], bool]:
+    """Return those of the statements that a person means by `what`, surest first, and whether that is only a guess.
+
+    A guess is a statement that lacks some of the words; none is meant where none holds half of them.
+    """
     every = list(found)
     needle, wanted = Needle([what]), _plain(what)
     if exact := [one for one in every if needle.count(one.text.encode("utf-8", "surrogatepass"))]:
-        return exact
+        return exact, False
     if worded := [one for one in every if wanted and wanted <= _plain(one.text)]:
-        return worded
+        return worded, False
     shares = [(coverage(what, one.text), one) for one in every]
     best = max((share for share, _ in shares), default=0.0)
-    return [one for share, one in shares if share == best >= _HALF]
+    guessed = [one for share, one in shares if share == best >= _HALF]
+    return guessed, bool(guessed)
 
 
 def near(what: str, taken: Iterable[FoundStatement], found: Iterable[FoundStatement]) -> list[FoundStatement]:

@@ -357,7 +357,8 @@ def forget_command(
 
     Finds the statements that hold TEXT, or else its words, in memory, history and its archive, the messages, the review
     queue, the run record and all commits, and takes them whole; --words takes the words alone. A CITATION stands for
-    what it names, a SHA for the lines that this change added. Unlike a restore, this can't be undone: commits are
+    what it names, a SHA for the lines that this change added. What holds only some of the words never goes without a
+    question. Unlike a restore, this can't be undone: commits are
     rewritten under new names, and the old ones are deleted. The matches are shown first; without a terminal --yes is
     required.
     Capitals don't count, but in a name of two or three letters, which is found only as a word of its own.
@@ -387,7 +388,9 @@ def forget_command(
     def run(*, dry_run: bool) -> Forgotten:
         if finish is not None:
             return forget.finish(workspace, finish, dry_run=dry_run, now=group.now())
-        return forget.forget(workspace, what or "", text=is_text, words=words, dry_run=dry_run, now=group.now())
+        return forget.forget(
+            workspace, what or "", text=is_text, words=words, guess=not yes, dry_run=dry_run, now=group.now()
+        )
 
     asks = not as_json and group.somebody_answers()
     if not (dry_run or yes or asks):
@@ -402,8 +405,16 @@ def forget_command(
         if not group.confirmed("Forget it for good?"):
             output.say("Nothing was changed.")
             return 1
-    _show_forgotten(run(dry_run=False), as_json=as_json)
-    return None
+    done = run(dry_run=False)
+    _show_forgotten(done, as_json=as_json)
+    return int(yes and done.guessed)
+
+
+def _headline(done: Forgotten) -> str:
+    if done.dry_run:
+        lacking = "These lack some of the words, and --yes takes none: give a phrase as it stands, or a citation. "
+        return f"{lacking if done.guessed else ''}Found in:"
+    return "Forgotten. It was in:" if done.whole else "Not all of it is forgotten. It was in:"
 
 
 def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
@@ -414,8 +425,7 @@ def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
     if not done.found and not done.renamed:
         output.say("No file or commit of dream's contains it.", bold=True)
     else:
-        headline = "Forgotten. It was in:" if done.whole else "Not all of it is forgotten. It was in:"
-        output.say("Found in:" if done.dry_run else headline, bold=True)
+        output.say(_headline(done), bold=True)
     for number, (one, after) in enumerate(done.taken, 1):
         output.say(f"  {number}. {one.cite}: {one.text}", fold=True)
         output.say(f"     then reads: {after}" if after else "     goes as a whole", fold=True)

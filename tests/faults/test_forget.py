@@ -135,6 +135,17 @@ def test_what_is_meant_goes_by_its_words_or_its_citation(filled: Path, what: str
     assert memory(filled)["USER.md"].splitlines() == lines[: number - 1] + lines[number:]
 
 
+def test_what_lacks_some_of_the_words_is_shown_and_goes_by_no_yes_alone(filled: Path) -> None:
+    before = memory(filled)
+
+    done = dream(filled, "forget", "Hania hates hazelnuts and pears", "--yes")
+
+    assert (done.status, memory(filled)) == (1, before)
+    assert re.search(r"1\. \S+: .*Hania is allergic to hazelnuts", done.out)
+    assert "These lack some of the words" in done.out
+    assert dream(filled, "forget", "Hania hates hazelnuts and pears", "--yes", "--json").json["outcome"] == "preview"
+
+
 def test_a_number_that_begins_alike_stays_and_is_named(filled: Path) -> None:
     done = ran(filled, "forget", "ABC123", "--yes")
 
@@ -189,7 +200,7 @@ def test_what_is_forgotten_is_no_damage_and_what_was_damaged_stays_named(pattern
     assert ran(root, "status", "--check").status == 0
 
     log.write_bytes(log.read_bytes().replace(b"and a dog", b"and a cat"))
-    assert ran(root, "forget", "Keeps", "--yes").status == 0
+    assert ran(root, "forget", FACT, "--yes").status == 0
     assert dream(root, "status", "--check").status == 1
     assert "not as it was written" in dream(root, "doctor").out
 
