@@ -166,6 +166,7 @@ class Proposal:
     findings: tuple[str, ...]
     entries: tuple[int, ...]
     batch: str = ""
+    under: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 
 from dream.dreaming import findings
-from dream.dreaming.draft import Edit, EditError, added, gone, lines, paired, replaced
+from dream.dreaming.draft import Edit, EditError, added, end_of_section, gone, lines, paired, plain_ends, replaced
 from dream.errors import AnswerUnusable, UsageError
 from dream.models import MemoryFile, Outcome, Proposal, Rejected
 from dream.text.safe import clean
@@ -210,7 +210,14 @@ def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
     try:
         texts[file] = replaced(texts[file], Edit(file, proposal.old_text, proposal.new_text))
     except EditError as error:
-        raise _NoFitError(_why_not(proposal, texts[file], file)) from error
+        text = texts[file]
+        new = added(proposal.old_text, proposal.new_text)
+        if gone(proposal.old_text, proposal.new_text) or not new or not set(lines(text)).isdisjoint(new):
+            raise _NoFitError(_why_not(proposal, text, file)) from error
+        # The line that it was to stand beside has changed since: it goes to the end of its section, or of the file.
+        rows = plain_ends(text).split("\n")
+        beside = end_of_section(rows, proposal.under) if rows.count(proposal.under) == 1 and proposal.under else ""
+        texts[file] = replaced(text, Edit(file, beside, "\n".join([beside, *new] if beside else new)))
 
 
 def _why_not(proposal: Proposal, text: str, file: MemoryFile) -> str:

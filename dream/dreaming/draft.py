@@ -75,6 +75,21 @@ def replaced(text: str, edit: Edit) -> str:
     return _set_apart(text, _replaced(text, edit))
 
 
+def section(text: str, part: str) -> str:
+    """Return the heading above the place where `part` stands in a file; "" where there is none."""
+    above = text[: max(text.find(part), 0)].splitlines()
+    return next((row.rstrip() for row in reversed(above) if _HEADING.match(row)), "")
+
+
+def end_of_section(rows: Sequence[str], title: str) -> str:
+    """Return what stands once at the end of the section with this heading, to add a line behind."""
+    first = rows.index(title)
+    last = next((n for n in range(first + 1, len(rows)) if rows[n].startswith("#")), len(rows)) - 1
+    while not rows[last].strip():
+        last -= 1
+    return rows[last] if rows.count(rows[last]) == 1 else "\n".join(rows[first : last + 1])
+
+
 def _set_apart(before: str, after: str) -> str:
     """Put an empty line above each heading that is new, as above those that stood already."""
     new = {line for line in added(before, after) if _HEADING.match(line)}

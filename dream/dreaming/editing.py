@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends
+from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends, section
 from dream.dreaming.guards import Case, Protected, Verdict, check
 from dream.memory import like
 from dream.models import Finding, MemoryFile, Outcome, State, Voice
@@ -150,6 +150,7 @@ class HeldEdit:
 
     edit: Edit
     verdict: Verdict
+    under: str = ""  # the heading of the section that it is in
 
 
 class Editing:
@@ -302,7 +303,8 @@ class Editing:
         if len(edit.findings) > 1 and verdict.decision == "refused":
             raise EditError(f"{verdict.reason}; settle each finding by an edit of its own")
         if verdict.decision == "held":
-            self.held.append(HeldEdit(edit, verdict))
+            under = section(self.draft.texts[edit.file], edit.old_text) if edit.old_text else ""
+            self.held.append(HeldEdit(edit, verdict, under))
         for number in edit.findings:
             self._decided[number] = (verdict.decision, f"{verdict.guard}: {verdict.reason}")
         return f"{verdict.decision}: {verdict.reason}; leave it"

@@ -14,6 +14,7 @@ from dream.dreaming.draft import (
     Draft,
     Edit,
     EditError,
+    end_of_section,
     lines,
     memory_file,
     plain_ends,
@@ -364,11 +365,7 @@ def _below(editing: Editing, number: int, heading: str, *, begin: bool = True) -
     rows = text.split("\n")
     title = standing(rows, heading) if heading else None
     if title is not None and rows.count(title) == 1:
-        first = rows.index(title)
-        last = next((n for n in range(first + 1, len(rows)) if rows[n].startswith("#")), len(rows)) - 1
-        while not rows[last].strip():
-            last -= 1
-        anchor = rows[last] if rows.count(rows[last]) == 1 else "\n".join(rows[first : last + 1])
+        anchor = end_of_section(rows, title)
         return Edit(finding.file, anchor, f"{anchor}\n{_bullet(finding.text)}", (number,))
     new = f"## {heading}"
     allowed = like(finding.file) != "SOUL.md" or standing([new], "Rules") is not None

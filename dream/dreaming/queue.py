@@ -19,10 +19,10 @@ def queued(
     held: Sequence[HeldEdit], findings: Sequence[Finding], pending: Sequence[Proposal], last: int, now: datetime
 ) -> list[Proposal]:
     """Turn held edits into proposals, numbered from after `last`; one that waits already is not queued again."""
-    waiting = {(item.file, item.old_text, item.new_text) for item in pending}
+    waiting = {_change(item.file, item.old_text, item.new_text) for item in pending}
     new: list[Proposal] = []
     for item in held:
-        key = (item.edit.file, item.edit.old_text, item.edit.new_text)
+        key = _change(item.edit.file, item.edit.old_text, item.edit.new_text)
         if key in waiting:
             continue
         waiting.add(key)
@@ -38,9 +38,15 @@ def queued(
                 reason=item.verdict.reason,
                 findings=tuple(prompts.finding(finding) for finding in about),
                 entries=tuple(sorted({cursor for finding in about for cursor in finding.entries})),
+                under=item.under,
             )
         )
     return new
+
+
+def _change(file: MemoryFile | None, old: str, new: str) -> tuple[object, ...]:
+    """Return what an edit changes, whichever line it stands beside."""
+    return file, gone(old, new), added(old, new)
 
 
 def held_back(

@@ -93,7 +93,7 @@ def grown(data: bytes, facts: Iterable[Rejected]) -> bytes:
 
 def _plain(value: Proposal | Rejected) -> dict[str, Any]:
     row = asdict(value)
-    return {name: one for name, one in row.items() if name not in ("removal", "lifted", "batch") or one}
+    return {name: one for name, one in row.items() if name not in ("removal", "lifted", "batch", "under") or one}
 
 
 def _line(row: dict[str, Any]) -> bytes:
@@ -119,6 +119,7 @@ def _proposal(row: dict[str, Any]) -> Proposal:
         findings=tuple(_text(finding) for finding in row["findings"]),
         entries=tuple(int(cursor) for cursor in row["entries"]),
         batch=_text(row.get("batch", "")),
+        under=_text(row.get("under", "")),
     )
 
 

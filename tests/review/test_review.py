@@ -70,6 +70,15 @@ def test_accepting_all_gives_what_a_run_without_hold_gives(workspace: Workspace,
     assert workspace.pending() == []
 
 
+def test_an_addition_goes_to_its_section_though_a_person_changed_the_line_beside_it(workspace: Workspace) -> None:
+    path = workspace.root / "USER.md"
+    path.write_text("# User\n\n## Home\n\n- Lives in Osaka\n\n## Work\n\n- Is a nurse\n")
+    dream(workspace, "[USER/Home] Has two cats {n}")
+    path.write_text(path.read_text().replace("Osaka", "Kobe"))
+    assert review.accept(workspace, [1], now=NOW).misfits == ()
+    assert path.read_text() == "# User\n\n## Home\n\n- Lives in Kobe\n- Has two cats\n\n## Work\n\n- Is a nurse\n"
+
+
 def test_accepting_one_applies_that_one_and_the_others_go_on_waiting(workspace: Workspace) -> None:
     before = memory(workspace)
     dream(workspace, FACTS)
