@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--tokens", type=click.IntRange(min=1), default=cli.TOKENS, show_default=True, metavar="N", help="At most."
 )
 @click.option(
-    "--for", "query", metavar="TEXT", help="At the end, in a fifth of the room, also what earlier talks say of TEXT."
+    "--for", "query", metavar="TEXT", help="At the end, in half of the room, also what earlier talks say of TEXT."
 )
 @click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on stdin; print what its prompt brings to mind, if any.")
@@ -50,8 +50,9 @@ def context_command(
     The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
     is empty, or none of it fits, and says so on stderr. Calls no model.
 
-    With --for, the end of it is what earlier conversations say of TEXT and the memory files don't, each line cited;
-    what stands before that is the same for every TEXT, so that a provider's prompt cache holds.
+    With --for, the end of it is what earlier conversations say of TEXT and the memory files don't, each line cited,
+    and nothing where they are not about it; what stands before that is the same for every TEXT, so that a provider's
+    prompt cache holds.
 
     With --hook, for an agent that asks at each prompt: at most 300 tokens of what earlier conversations say of it and
     the memory files don't, cited, and mostly nothing; at the start of a session, memory. It never fails: what is wrong

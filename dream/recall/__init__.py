@@ -82,9 +82,12 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
 
 def memory_lines(workspace: Workspace) -> Iterator[tuple[str, str]]:
     """Yield the lines of the memory files and of their archive, each after its citation, without headings."""
+    from dream.workspace.workspace import TEMPLATES
+
+    began = {line for text in TEMPLATES.values() for line in text.decode("utf-8").splitlines()}
     for name in (*(name.removeprefix("memory/") for name in workspace.files()), *_archived(workspace)):
         for number, line in enumerate(_file_lines(workspace, name), 1):
-            if line.strip() and not line.startswith("#"):
+            if line.strip() and not line.startswith("#") and line not in began:
                 yield f"{name}:{number}", line
 
 
@@ -123,12 +126,25 @@ def as_line(hit: Hit, text: str) -> str:
 
 
 def excerpt(text: str, query: str) -> str:
-    """Return as much of a long text as a list shows, from just before the first word of the query that is in it."""
-    found = words_of(query).search(text) if len(text) > LISTED else None
-    start = max(0, found.start() - LISTED // 3) if found else 0
-    if found and start:  # at the beginning of a word
-        start = max(start, text.find(" ", start, found.start()) + 1)
-    return ("…" if start else "") + shortened(text[start:].strip(), LISTED)
+    """Return as much of a long text as a list shows: where most words of the query stand together."""
+    return window(text, words_of(query), LISTED)
+
+
+def window(text: str, wanted: re.Pattern[str], size: int) -> str:
+    """Return at most `size` characters of a text, from just before where most different words that are wanted stand."""
+    if len(text) <= size:
+        return text
+    found = [(one.start(), one[0].lower()) for one in wanted.finditer(text)]
+    lead = size // 3
+
+    def held(start: int) -> int:
+        return len({word for at, word in found if start <= at < start + size - lead})
+
+    best = max((at for at, _ in found), key=held, default=0)
+    start = max(0, best - lead)
+    if start:  # at the beginning of a word
+        start = max(start, text.find(" ", start, best) + 1)
+    return ("…" if start else "") + shortened(text[start:].strip(), size)
 
 
 def words_of(query: str) -> re.Pattern[str]:

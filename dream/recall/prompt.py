@@ -7,29 +7,31 @@ written is taken in afterwards, in the background.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import orjson
 
 from dream.door import contents
 from dream.history import messages
-from dream.recall import CALL, Hit, is_told, spoken
-from dream.recall.search import RARE, Search, Wanted
+from dream.recall import CALL, Hit, is_told, of_message, spoken, window
+from dream.recall.search import RARE, Search, Wanted, plain, says
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
-from dream.recall.terms import terms
+from dream.recall.terms import ENDS_ASKING, marks, terms
 from dream.text.sentences import sentences
 from dream.text.tokens import estimate
-from dream.text.words import content_words, table
+from dream.text.words import content_words
 from dream.workspace import index
 from dream.workspace.context import with_recalled
 
 if TYPE_CHECKING:
     from dream.history.messages import KeptMessage
+    from dream.workspace.workspace import Workspace
 
 TOKENS = 300
 # Of what the terms of a prompt weigh, the share that the best hit's score must reach; a name that nothing holds counts
@@ -37,6 +39,9 @@ TOKENS = 300
 ABOUT = 0.6
 NAME = 3.0
 LEAST = 1.3  # of what a term weighs that nothing holds: the score of a hit that says more than a word or two of it
+YOUNG = (
+    100  # entries and messages: in a memory of so many a term that nothing holds counts half, for much was not said yet
+)
 CHARS = 1_000  # of a prompt that are looked at
 HITS = 20
 LOOKED = 3  # of them, in which a word must stand that is not plain
@@ -47,10 +52,15 @@ ID_CHARS = 8  # of a session's id, at least: a citation opens by its beginning
 
 ENTRIES = 8  # entries of history that are looked at: notes, and what is older than the messages
 STAMP = "prompt"  # the document of the index that says what it was made of
+GIVEN = "given"  # and that with the memory that a session begins with, at most so many tokens:
+SESSION_TOKENS = 4_000  # a twentieth of a small window of today, and all of the three files for most people
 FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z]\w*")  # not where a sentence begins
 _EXACT = re.compile(r"(?=.*[\d/_.])\w.{2,}\w")  # a number, a path, an identifier
+
+
+Content = tuple[str, str | None, datetime | None]  # of an entry: what it says, its session and when
 
 
 class Kept:
@@ -74,18 +84,19 @@ class Kept:
         return bool(self.index.document(STAMP) == self._stamp())
 
     def take_in(self) -> None:
-        """Take what is new into the index; one process does."""
+        """Take what is new into the index, with what of memory a session is given; one process does."""
         from dream.workspace.workspace import Workspace
 
-        history = Workspace.open(self.root).history
-        self.index.keep(**{STAMP: self._stamp()})
-        with caught_up(history):
+        workspace = Workspace.open(self.root)
+        self.index.keep(**{STAMP: self._stamp(), GIVEN: _numbered(workspace.context(SESSION_TOKENS))})
+        with caught_up(workspace.history):
             pass
 
     def _stamp(self) -> list[list[object]]:
         """Return each file's name, its size in bytes and its time in ns."""
         found: list[list[object]] = []
-        for path in (*sorted(self.folder.glob("????-??.jsonl")), self.log):
+        memory = (self.root / name for name in FILES)
+        for path in (*sorted(self.folder.glob("????-??.jsonl")), self.log, *memory):
             with suppress(FileNotFoundError):
                 status = path.stat()
                 found.append([path.name, status.st_size, status.st_mtime_ns])
@@ -93,15 +104,17 @@ class Kept:
 
     @cached_property
     def known(self) -> list[frozenset[str]]:
-        """The words of each line of the memory files."""
+        """The words of each line of memory that a session is given; of all lines where that is not known."""
+        given = self.index.document(GIVEN) if self.is_indexed() else None
         texts = (_bytes(self.root / name).decode("utf-8", "replace") for name in FILES)
-        return [words for text in texts for line in text.splitlines() if (words := content_words(line))]
+        rows = [line for text in texts for line in text.splitlines() if given is None or crc32(line.encode()) in given]
+        return [words for line in rows if (words := content_words(line))]
 
     @cached_property
     def _rows(self) -> bytes:
         return _bytes(self.log)
 
-    def entry(self, cursor: int) -> tuple[str, str | None, datetime | None]:
+    def entry(self, cursor: int) -> Content:
         """Return the content, session and time of an entry; nothing of one that is in the archive."""
         line = re.search(rb'^\{"cursor": ?%d,.*' % cursor, self._rows, re.MULTILINE)
         try:
@@ -114,41 +127,86 @@ class Kept:
 def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS) -> str:
     """Return what earlier conversations say of `prompt` and the memory files don't, as a marked block.
 
-    Empty where nothing that is kept is about it, or the files hold the best of it. Of the running `session`, and of its
-    sub-agents, nothing is told: it stands in the prompt.
+    Empty where nothing that is kept is about it, or the memory that the session was given says all of it. Of the
+    running `session`, and of its sub-agents, nothing is told: it stands in the prompt.
     """
-    asked = _FENCED.sub(" ", prompt)[:CHARS]
     found = SearchIndex(kept.index, kept)
+    return with_recalled("", lines(found, kept.entry, prompt, kept.known, tokens, session=session))
+
+
+def lines(
+    found: SearchIndex,
+    entry: Callable[[int], Content],
+    prompt: str,
+    known: Sequence[frozenset[str]],
+    tokens: int,
+    *,
+    session: str = "",
+    count: Callable[[str], int] = estimate,
+) -> list[str]:
+    """Return what is kept about `prompt` and no line that is `known` says, cited, in at most `tokens` with the mark."""
+    asked = _FENCED.sub(" ", prompt)[:CHARS]
     search = Search(found, Wanted(asked, kinds=["message"]), many=RARE)  # of a foreign prompt most hold the common ones
-    hits = sorted((*search.hits(HITS), *_entries(kept, found, search)), key=lambda hit: -hit.score)
+    hits = sorted((*search.hits(HITS), *_entries(entry, found, search)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
-    fresh = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, kept.known)]
-    if not fresh or fresh[0] is not heard[0] or not _is_about(fresh, search, found, asked):
-        return ""
-    block, shown = "", dict[Hit, str]()
+    telling = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, known)]
+    beside = {hit: [one for one in _beside(found, hit) if not _is_known(one, known)] for hit in telling}
+    fresh = [hit for hit in telling if beside[hit] or not marks(hit.text) & ENDS_ASKING]
+    if not fresh or not _is_about(fresh, search, found, asked):
+        return []
+    shown, text = dict[Hit, str](), list[str]()
     for hit in fresh:
-        longer = shown | {hit: _excerpt(hit.text, search.weights, EXCERPT if shown else FULLER * EXCERPT)}
-        text = with_recalled("", _laid_out(longer, found))
-        if estimate(text) <= tokens:
-            block, shown = text, longer
-    return block
+        longer = dict(shown)
+        for one in (hit, *beside[hit]):
+            room = FULLER * EXCERPT if one == hit and (not shown or tokens > TOKENS) else EXCERPT
+            longer.setdefault(one, _excerpt(one.text, search.weights, room))
+        laid = _laid_out(longer, found)
+        if count(with_recalled("", laid)) <= tokens:
+            shown, text = longer, laid
+    return text
 
 
-def _entries(kept: Kept, found: SearchIndex, search: Search) -> Iterator[Hit]:
+def in_context(workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int]) -> list[str]:
+    """Return the lines about `query` for a context beside `known`, what it holds of memory; in at most `room` tokens.
+
+    What is new is taken in before.
+    """
+
+    def entry(cursor: int) -> Content:
+        found = workspace.history.between(cursor, cursor)
+        return (found[0].content, found[0].session, found[0].when) if found else ("", None, None)
+
+    told = [words for line in known.splitlines() if (words := content_words(line))]
+    with caught_up(workspace.history) as index:
+        return lines(index, entry, query, told, room, count=count)
+
+
+def _beside(found: SearchIndex, hit: Hit) -> Iterator[Hit]:
+    """Yield the question that a message answers, or the answer to one that asks."""
+    if hit.kind != "message" or hit.session is None:
+        return
+    at = int(hit.cite.rpartition("#")[2])
+    asks = marks(hit.text) & ENDS_ASKING
+    for one in found.between(hit.session, at + 1, at + 1) if asks else found.between(hit.session, at - 1, at - 1):
+        said = found.said(one) if asks or one.marks & ENDS_ASKING else None
+        if said is not None:
+            yield of_message(said)
+
+
+def _entries(entry: Callable[[int], Content], found: SearchIndex, search: Search) -> Iterator[Hit]:
     """Yield what history says beyond the messages: notes, and sessions whose messages are not kept."""
     for one in found.matches(search.weights, ENTRY, ENTRIES):
         if one.session is not None and found.has_messages(one.session):
             continue
-        content, session, when = kept.entry(one.position)
+        content, session, when = entry(one.position)
         if content:
             text, score = search.best_line(content)
             yield Hit("history", text, when, session, None, f"history:{one.position}", score)
 
 
 def _says_something(hit: Hit, search: Search) -> bool:
-    """Return whether a hit holds a word of the prompt, or says more than thanks: beside an answer stands many a one."""
-    held = set(terms(spoken(hit.text)))
-    return bool(held & search.weights.keys()) or len(held - _plain()) >= SAYING
+    """Return whether a hit holds a word of the prompt, or says more than thanks."""
+    return not search.weights.keys().isdisjoint(terms(spoken(hit.text))) or says(hit.text, SAYING)
 
 
 def _is_known(hit: Hit, known: Sequence[frozenset[str]]) -> bool:
@@ -162,18 +220,15 @@ def _is_about(hits: Sequence[Hit], search: Search, found: SearchIndex, prompt: s
     exact = [term for term in search.rare if _EXACT.fullmatch(term)]
     if any(term in terms(hit.text) for term in exact for hit in hits):
         return True
-    telling = search.weights.keys() - _plain()
-    if hits[0].score < LEAST * search.rarest or not any(telling.intersection(terms(hit.text)) for hit in hits[:LOOKED]):
+    telling = search.weights.keys() - plain()
+    if not any(telling.intersection(terms(hit.text)) for hit in hits[:LOOKED]):
         return False
     names = set(terms(" ".join(_NAME.findall(prompt))))
-    missing = search.rarest * sum(NAME if term in names else 1.0 for term in search.unheld)
-    return hits[0].score >= ABOUT * (sum(search.weights.values()) + missing)
-
-
-@cache
-def _plain() -> frozenset[str]:
-    """Return the words that stand in prompts of every kind, and say nothing of what they are about."""
-    return frozenset(terms(table()["plain"]))
+    size = found.size()
+    young = size / (size + YOUNG)
+    missing = search.rarest * sum(NAME - 1 + young if term in names else young for term in search.unheld)
+    least = max(LEAST * search.rarest * young, ABOUT * (sum(search.weights.values()) + missing))
+    return hits[0].score >= least
 
 
 def _laid_out(shown: Mapping[Hit, str], found: SearchIndex) -> list[str]:
@@ -205,8 +260,13 @@ def _excerpt(text: str, wanted: Collection[str], room: int) -> str:
     while first and sum(map(len, pieces[first - 1 : last + 1])) <= room:
         first -= 1
     shown = " ".join(pieces[first : last + 1])
-    cut = shown[: 2 * room]
-    return ("… " if first else "") + cut + (" …" if last + 1 < len(pieces) or len(cut) < len(shown) else "")
+    cut = window(shown, re.compile("|".join(map(re.escape, wanted)) or r"(?!)", re.IGNORECASE), 2 * room)
+    return ("… " if first else "") + cut + (" …" if last + 1 < len(pieces) else "")
+
+
+def _numbered(text: str) -> list[int]:
+    """Return a number for each line: the index holds no text."""
+    return [crc32(line.encode()) for line in text.splitlines()]
 
 
 def _bytes(path: Path) -> bytes:

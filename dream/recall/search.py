@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, SettingsError, SpendingLimit
-from dream.recall import KINDS, Hit, HitKind, as_line, is_told, memory_lines, of_entry, of_message, spoken
+from dream.recall import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken
 from dream.recall.search_index import (
     BY_SPEAKER,
     ENTRY,
@@ -51,6 +51,7 @@ from dream.text.words import (
     content_words,
     is_cjk,
     listed,
+    table,
     without_bullet,
     without_said_on,
     words,
@@ -71,6 +72,7 @@ NEAR = 80  # of these, the best, whose neighbours are scored too
 # What a term of the query weighs.
 COMMON = 0.25  # share of all documents: a term that more of them hold, and MANY, isn't worth its time where others are
 MANY = 20_000
+SINGLE = 12  # different characters of a CJK query; in one of more the pairs alone count: all texts hold some of so many
 AKIN = 0.2  # of a term's weight, for each that is spoken of together with it
 KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
 GRAMMAR = 0.3
@@ -101,8 +103,6 @@ NAMES = 20  # documents: a word that no more of them hold names something, which
 MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
 
 PATIENCE = 10.0  # seconds for the vector of a query
-RECALLED = 30  # hits that are looked at for a context
-HEADING = 16  # tokens above them
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +166,8 @@ class Search:
         self._wanted = wanted
         self._many = many
         named = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
+        if len(single := {term for term in named if len(term) == 1 and is_cjk(term)}) > SINGLE:
+            named = dict.fromkeys(term for term in named if term not in single)
         self._asked = [term for term in named if term not in listed("asking")] or list(named)
         self._lines = (
             [
@@ -352,7 +354,7 @@ class Search:
             if (left <= 0 and place.number not in needed) or (place.number not in own | meant and score < least):
                 continue
             said = self._index.said(place)
-            if said is None or (place.number not in own and not self._is_wanted(said)):
+            if said is None or (place.number not in own and not (self._is_wanted(said) and says(said.text))):
                 continue
             hit = of_message(said, score)
             if OF_ONESELF + self._fact in place.held:
@@ -466,6 +468,17 @@ class Search:
         return [*first, *others[FIRST - len(chosen) :]]
 
 
+@cache
+def plain() -> frozenset[str]:
+    """Return the words that stand in prompts of every kind, and say nothing of what they are about."""
+    return frozenset(terms(table()["plain"]))
+
+
+def says(text: str, words: int = 1) -> bool:
+    """Return whether a text holds so many words that are not plain; "Got it." and "Thanks!" hold none."""
+    return len(set(terms(spoken(text))) - plain()) >= words
+
+
 def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     """Find what a workspace says of a query, best first; what is new is taken in before. No hit is an empty list."""
     with caught_up(workspace.history) as index:
@@ -503,25 +516,6 @@ def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Sett
     except (ModelError, SpendingLimit) as error:
         workspace.history.tell("search", f"by words alone: {error}")
         return None
-
-
-def recalled(workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int]) -> list[str]:
-    """Return what earlier conversations say of `query` and `known` doesn't, a cited line each, within `room` tokens."""
-    shown: list[str] = []
-    held, asked = content_words(known), content_words(query)
-    answered = False  # by the files: what only stands beside that, without a word of the query, is left out then
-    for hit in search(workspace, Wanted(query, ("history", "message")), RECALLED):
-        text = spoken(hit.text)
-        words = content_words(text)
-        if not words or is_told(words, held):
-            answered = answered or bool(words & asked)
-            continue
-        if answered and not shown and not words & asked:
-            continue
-        line = as_line(hit, text)
-        if sum(count(f"{one}\n") for one in (*shown, line)) + HEADING <= room:
-            shown.append(line)
-    return shown
 
 
 def _idf(count: float, size: float) -> float:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 DREAM_CURSOR = "memory/.dream_cursor"
 HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
 INSTRUCTIONS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md")  # for agents, at the root; no memory
-RECALL_SHARE = 5  # one part in so many of a context is for what a query recalls
+RECALL_SHARE = 2  # one part in so many of a context is for what a query recalls
 SHOWN = 4  # files that one sentence names
 SEEN_NOTES = "notes.json"  # in .dream/
 
@@ -317,19 +317,20 @@ class Workspace:
         review. With `session`, only what
         was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
         same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
-        With a `query`, a fifth of the room is for what earlier conversations say of it and memory doesn't, cited; what
+        With a `query`, half of the room is for what earlier conversations say of it and memory doesn't, cited; what
         stands before that is the same for every query.
         """
         from dream.text.tokens import estimate
         from dream.workspace import context
 
         if query is not None:
-            from dream.recall.search import recalled
+            from dream.recall.prompt import in_context
 
-            counted = count or estimate
             room = tokens // RECALL_SHARE
             memory = self.context(tokens - room, session=session, beside=beside, count=count)
-            return context.with_recalled(memory, recalled(self, query, f"{memory}\n{beside}", room, counted))
+            return context.with_recalled(
+                memory, in_context(self, query, f"{memory}\n{beside}", room, count or estimate)
+            )
         texts: dict[MemoryFile, str] = {}
         unread: list[str] = []
         for file in MEMORY_FILES:

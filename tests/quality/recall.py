@@ -11,10 +11,8 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
-from dream import pipeline
 from dream.errors import ModelError
 from dream.history import messages
 from dream.llm.spending import Meter
@@ -61,7 +59,7 @@ class AtPrompts:
 
 
 def recall(conversations: Sequence[Conversation], settings: Settings, *, tell: Tell) -> list[Recalled]:
-    """Consolidate every conversation in a scratch workspace and search for its questions, by each ranking.
+    """Dream every conversation in a scratch workspace and search for its questions, by each ranking.
 
     Where the settings name an embedding model the messages are embedded as in a night; raises ModelError where it
     can't be reached, and SpendingLimit at a bound: otherwise figures by words alone would pass for the model's.
@@ -71,7 +69,7 @@ def recall(conversations: Sequence[Conversation], settings: Settings, *, tell: T
     for one in conversations:
         tell(f"{one.name}: {len(one.questions)} questions")
         with tempfile.TemporaryDirectory() as folder:
-            scratch = _consolidated(one, Path(folder))
+            scratch = _dreamt(one, Path(folder))
             if settings.embedding_model:
                 embed(scratch.workspace.history, settings, meter)
             for question, evidence in _asked(one, scratch):
@@ -89,7 +87,7 @@ def at_prompts(conversations: Sequence[Conversation], *, tell: Tell) -> AtPrompt
     with tempfile.TemporaryDirectory() as folder:
         for number, one in enumerate(conversations):
             tell(f"{one.name}: prompts")
-            scratch = _consolidated(one, Path(folder) / str(number))
+            scratch = _dreamt(one, Path(folder) / str(number))
             kept = prompt.Kept(scratch.root / "ws")
             kept.take_in()
             for question, evidence in _asked(one, scratch):
@@ -149,11 +147,11 @@ def prompt_table(found: AtPrompts) -> Table:
     return Table("At each prompt", says, columns, rows)
 
 
-def _consolidated(one: Conversation, folder: Path) -> Scratch:
+def _dreamt(one: Conversation, folder: Path) -> Scratch:
+    """Dream a conversation, a session a night: where users are."""
     scratch = Scratch(folder, Settings(timezone="UTC", durable=False), Meter(Settings()))
-    paths = [scratch.written(session) for session in one.sessions]
-    now = max(session.at for session in one.sessions) + timedelta(days=1)
-    pipeline.consolidate(scratch.workspace, paths, settings=scratch.settings, now=now)
+    for session in one.sessions:
+        scratch.night([session])
     return scratch
 
 

@@ -221,10 +221,11 @@ def test_a_workspace_that_may_only_be_read_is_searched(workspace: Workspace) -> 
 
 def test_context_has_what_the_question_needs_and_its_beginning_stays(workspace: Workspace) -> None:
     pipeline.run(workspace, settings=SETTINGS, now=NOW)
-    one, other = (workspace.context(1_000, query=query) for query in ("where does the parser live?", "妹妹"))
+    one, other = (workspace.context(160, query=query) for query in ("what about ticket HS-214?", "妹妹"))
     head, mark, tail = one.partition("\n## From earlier conversations\n")
     assert mark
-    assert "[openai:" in tail
+    assert "parseHeader.ts" in tail
+    assert "openai:" in tail
     assert other.startswith(head)
     assert one.startswith("<dream-memory>")
     assert one.endswith("</dream-memory>\n")
@@ -243,9 +244,28 @@ def test_what_stands_beside_an_answer_that_the_files_hold_is_left_out(tmp_path: 
 
 def test_the_command_line_asks_for_a_context_of_a_text_too(workspace: Workspace) -> None:
     query = "where does the parser live?"
-    shown = called(workspace.root, "context", "--tokens", 1_000, "--for", query).out
+    shown = called(workspace.root, "context", "--tokens", 120, "--for", query).out
     assert "## From earlier conversations" in shown
-    assert shown == workspace.context(1_000, query=query)
+    assert shown == workspace.context(120, query=query)
+
+
+def test_a_context_for_an_unrelated_text_recalls_nothing(workspace: Workspace) -> None:
+    for query in ("what is the capital of Mongolia?", "write a haiku about the sea", "法国的首都是哪里"):
+        assert "## From earlier conversations" not in workspace.context(1_000, query=query)
+
+
+def test_a_line_of_the_template_and_mere_thanks_are_no_hits(workspace: Workspace, tmp_path: Path) -> None:
+    rows = (("user", "who do I work for? I work for Hesperia Ferries"), ("assistant", "Got it."), ("user", "Thanks!"))
+    pipeline.consolidate(workspace, [said(tmp_path, rows, "thanks")], settings=SETTINGS, now=NOW)
+    found = texts(workspace, "who do I work for and what do they prefer")
+    assert not {"Who I work for, and what they prefer.", "Got it.", "Thanks!"} & set(found)
+    assert any("Hesperia" in text for text in found)
+
+
+def test_an_excerpt_is_cut_where_most_of_the_question_stands() -> None:
+    rest = "We talked about the port and its ships for a long while. " * 12
+    shown = excerpt(f"{rest}The staging port of gangway is 10087 these days. {rest}", "staging port of gangway")
+    assert "10087" in shown
 
 
 def test_the_commands_print_hits_and_open_them(workspace: Workspace) -> None:
