@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TOKENS = 300
 # Of what the terms of a prompt weigh, the share that the best hit's score must reach; a name that nothing holds counts
 # NAME times more. Chosen on the five development conversations of LoCoMo.
-ABOUT = 0.6
+ABOUT = 0.63
 NAME = 3.0
 LEAST = 1.3  # of what a term weighs that nothing holds: the score of a hit that says more than a word or two of it
 YOUNG = (
