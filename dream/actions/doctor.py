@@ -113,8 +113,6 @@ def _flaws(workspace: Workspace) -> Iterator[Diagnostic]:
     watched = Workspace(workspace.root, report=lambda diagnostic: found.update({diagnostic: None}))
     try:
         found.update(dict.fromkeys(watched.history.flaws()))
-        if torn := watched.history.cut_short():
-            found[torn] = None
     except DreamError as error:
         found[Diagnostic(_LOG, 0, str(error))] = None
     yield from found

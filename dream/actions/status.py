@@ -93,7 +93,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     problems = absent(workspace.root)
     files = _files(workspace, settings, problems)
     history, cursor = workspace.history, workspace.dream_cursor()
-    backlog = [entry.tokens for entry in history.after(cursor)]
+    backlog = Backlog(*history.backlog(cursor))
     spent = Bills(workspace.private).spent(now, settings.zone())
     recorded = runs.last(workspace.private, LOOKED_AT)
     # 2. What is to come: the next night, from what serves it or starts it.
@@ -104,18 +104,17 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     # 3. What is not as it should be.
     problems += _versions(workspace)
     problems += _untrusted(workspace)
-    torn = history.cut_short()
-    problems += _damaged([*([torn] if torn else []), *history.flaws(archive=False)])
+    problems += _damaged(history.flaws(archive=False))
     problems += _failed(recorded)
     problems += _missed(workspace, clocks, now, zone) if next_run else []
     problems += _doubled(list(scheduled))
-    problems += _idle(recorded, now, zone) if backlog else []
+    problems += _idle(recorded, now, zone) if backlog.entries else []
     return Health(
         workspace=workspace.root,
         model=settings.models_for(),
         history=LogSize(*history.size(), history.last_cursor()),
         dream_cursor=cursor,
-        backlog=Backlog(len(backlog), sum(backlog)),
+        backlog=backlog,
         files=files,
         pending=len(workspace.pending()),
         spent={

@@ -102,6 +102,18 @@ BEGINNING = 64  # bytes of the log by which it is known: its first cursor is amo
 MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
 
 
+def _counted(descriptor: int, start: int, end: int, above: int) -> tuple[int, int]:
+    """Return how many entries above a cursor, and tokens, these bytes of the log hold; of LARGE ones an estimate."""
+    if end - start <= LARGE:
+        rows = (row for _, _, row in outlined(descriptor, start, end))
+        tokens = [row.tokens for row in rows if not isinstance(row, BrokenRow) and row.cursor > above]
+        return len(tokens), sum(tokens)
+    of_all = os.pread(descriptor, LARGE, start).count(b"\n") * (end - start) // LARGE
+    newest = next(filter(None, (cursor_at_once(line) for _, line in lines_backwards(descriptor, start, end))), 0)
+    entries = min(of_all, max(0, newest - above))
+    return entries, (end - start) // 4 * entries // max(of_all, 1)
+
+
 class History:
     """The log in the memory directory `directory`; caches and locks lie in `private`.
 
@@ -280,13 +292,14 @@ class History:
     def size(self) -> tuple[int, int]:
         """Return how many entries and tokens history.jsonl holds, without its archive; of a LARGE one an estimate."""
         with explained("read", self.path, HistoryError), self._view() as view:
-            length = view.end - view.start
-            if length > LARGE:
-                part = os.pread(view.descriptor, LARGE, view.start)
-                return part.count(b"\n") * length // len(part), length // 4
-            rows = (row for _, _, row in outlined(view.descriptor, view.start, view.end))
-            tokens = [row.tokens for row in rows if not isinstance(row, BrokenRow)]
-            return len(tokens), sum(tokens)
+            return _counted(view.descriptor, view.start, view.end, 0)
+
+    def backlog(self, cursor: int) -> tuple[int, int]:
+        """Return how many entries and tokens stand above `cursor`, archived ones too; of a LARGE log an estimate."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            parts = view.parts(lambda file: file.last > cursor)
+            counts = [_counted(descriptor, start, end, cursor) for _, descriptor, start, end in parts]
+            return sum(entries for entries, _ in counts), sum(tokens for _, tokens in counts)
 
     def archive(self, dreamt: int, budget_tokens: int, *, now: datetime) -> int:
         """Move the oldest entries up to cursor `dreamt` to the archive if history exceeds its budget.
@@ -305,8 +318,8 @@ class History:
         """Read every byte of the log and its archive, and say what is damaged, changed or gone; [] where nothing is.
 
         Gone is what a cursor was given out for (`.cursor`, `.dream_cursor` and the names of archive files say so too)
-        and no line has any more. At most MOST_REPORTS are told. Without the `archive`, whose files have to be there, a
-        LARGE log is not read either.
+        and no line has any more. Of lines at most MOST_REPORTS are told. Without the `archive`, whose files have to be
+        there, a LARGE log is not read either.
         """
         found: list[Diagnostic] = []
         # What was given out first: an append beside this writes to the log before it writes to `.cursor`.
@@ -325,18 +338,18 @@ class History:
                 ]
             if said := missing(chain.highest + 1, max(given, highest(view.archive)), self._lost()):
                 found.append(Diagnostic("memory/history.jsonl", 0, f"{said} at its end"))
-        return found[:MOST_REPORTS]
+        return [*self._cut_short(), *found[:MOST_REPORTS]]
 
-    def cut_short(self) -> Diagnostic | None:
+    def _cut_short(self) -> Iterator[Diagnostic]:
         """Report an append that ended before its last byte and that nobody is writing; the next one sets it aside."""
         for _ in range(2):  # what is half there at the first look may be whole before the second
             torn = self._torn()
             try:
                 if not torn or not is_free(self.private / "history.lock"):
-                    return None
+                    return
             except OSError:  # a disk that nobody can write to
                 break
-        return Diagnostic("memory/history.jsonl", 0, f"its last {torn} bytes are an append that was cut short")
+        yield Diagnostic("memory/history.jsonl", 0, f"its last {torn} bytes are an append that was cut short")
 
     def accept_losses(self, *, now: datetime) -> None:
         """Take the log of another program as it is found: what is missing now is not named later.

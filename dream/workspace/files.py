@@ -311,54 +311,32 @@ def size_of(descriptor: int) -> int:
 
 def lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, line without its newline) from `start`, where a line begins, to `end`."""
-    pieces: list[bytes] = []
-    position, offset, size = start, start, FIRST_CHUNK
-    while position < end:
-        chunk = os.pread(descriptor, min(size, end - position), position)
-        if not chunk:
-            break
-        position += len(chunk)
-        size = min(size * 4, CHUNK)
-        if b"\n" not in chunk:
-            pieces.append(chunk)
-            continue
-        first, *rest = chunk.split(b"\n")
-        pieces.append(first)
-        line = b"".join(pieces)
-        yield offset, line
-        offset += len(line) + 1
-        pieces = [rest.pop()]
-        for line in rest:
-            yield offset, line
-            offset += len(line) + 1
-    if any(pieces):
-        yield offset, b"".join(pieces)
+    rest, at, size = b"", start, FIRST_CHUNK
+    while at < end and (chunk := os.pread(descriptor, min(size, end - at), at)):
+        at, size = at + len(chunk), min(size * 4, CHUNK)
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield start, line
+            start += len(line) + 1
+    if rest:
+        yield start, rest
 
 
 def lines_backwards(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, line) from the last line before `end` to the first after `start`; empty lines are left out."""
-    pieces: list[bytes] = []  # of the line that a chunk's beginning has cut, last piece first
-    position, size = end, FIRST_CHUNK
-    while position > start:
-        begin = max(start, position - size)
-        chunk = os.pread(descriptor, position - begin, begin)
-        position, size = begin, min(size * 4, CHUNK)
-        first, *rest = chunk.split(b"\n")
-        if not rest:
-            pieces.append(chunk)
-            continue
-        offset = begin + len(chunk) - len(rest[-1])
-        line = b"".join((rest.pop(), *reversed(pieces)))
-        if line:
-            yield offset, line
-        for line in reversed(rest):
-            offset -= len(line) + 1
+    rest, size = b"", FIRST_CHUNK
+    while end > start:
+        begin = max(start, end - size)
+        data = os.pread(descriptor, end - begin, begin) + rest
+        rest, *whole = data.split(b"\n")
+        offset = begin + len(data)
+        for line in reversed(whole):
             if line:
-                yield offset, line
-        pieces = [first]
-    line = b"".join(reversed(pieces))
-    if line:
-        yield start, line
+                yield offset - len(line), line
+            offset -= len(line) + 1
+        end, size = begin, min(size * 4, CHUNK)
+    if rest:
+        yield start, rest
 
 
 def set_aside(path: Path, data: bytes, now: datetime, file: str = "history.jsonl") -> None:

@@ -463,9 +463,9 @@ class Workspace:
             replace_file(self.root / DREAM_CURSOR, b"%d\n" % cursor)
 
     def _is_entry(self, cursor: int) -> bool:
-        """Return whether history has this entry, or has none at all: what is appended then comes behind it."""
+        """Return whether history goes up to this entry, or has none at all: what is appended then comes behind it."""
         newest = next(self.history.backwards(), None)
-        return newest is None or newest.cursor == cursor or bool(self.history.between(cursor, cursor))
+        return newest is None or cursor <= newest.cursor
 
     def _committed_cursor(self) -> int:
         try:
