@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 EMPTY = "history is empty: `dream consolidate PATH` fills it from transcripts"
+LIVE = "no live session has been consolidated yet: that comes when one is long enough, or over"
+INTERRUPTED = "ended by Ctrl-C; what was done before stays"
 AnyReport = TypeVar("AnyReport", ConsolidateReport, RunReport)
 
 
@@ -131,7 +133,11 @@ def nothing_to_dream(workspace: Workspace) -> str | None:
     last, dreamt = workspace.history.last_cursor(), workspace.dream_cursor()
     if last > dreamt:
         return None
-    return f"no entry after {dreamt}: all of history has been dreamt" if last else EMPTY
+    if not last:
+        from dream.workspace.live import holds_any
+
+        return LIVE if holds_any(workspace.private) else EMPTY
+    return f"no entry after {dreamt}: all of history has been dreamt"
 
 
 # The first half: sessions become entries.
@@ -263,6 +269,10 @@ def _dreamt(
             transaction.pack(workspace)
     except DreamError as error:
         failure = error
+    except KeyboardInterrupt:
+        if not dry_run:
+            _recorded(workspace, replace(_ended(workspace, batches, None, models), reason=INTERRUPTED), now)
+        raise
     return _ended(workspace, batches, failure, models)
 
 
@@ -357,17 +367,21 @@ def _recorded(workspace: Workspace, report: AnyReport, started: datetime) -> Any
 def _failure_recorded(
     workspace: Workspace, settings: Settings, started: datetime, paths: Sequence[Path | File]
 ) -> Iterator[None]:
-    """Leave a record of a consolidation that ends in a DreamError, and raise that on.
+    """Leave a record of a consolidation that ends in a DreamError or by Ctrl-C, and raise that on.
 
     Where a person named what is read, that there is none is told to them, and no fault of the workspace: it is
     recorded as refused.
     """
+    names = settings.model_for("consolidator")
     try:
         yield
+    except KeyboardInterrupt:
+        _recorded(workspace, ConsolidateReport(reason=INTERRUPTED, models=names), started)
+        raise
     except DreamError as error:
         attended = all(isinstance(path, Path) or path.named for path in paths)
         refused = attended and isinstance(error, TranscriptError)
-        names, reason = settings.model_for("consolidator"), str(error)
+        reason = str(error)
         for piped in (path.name for path in paths if not isinstance(path, Path) and path.session):
             reason = reason.replace(piped, "standard input")
         report = ConsolidateReport(outcome="refused" if refused else "failed", reason=reason, models=names)

@@ -19,6 +19,7 @@ from dream.versions import transaction
 from dream.workspace import listing, runs
 from dream.workspace.bills import Bills
 from dream.workspace.files import check_plain, read_bytes, readable
+from dream.workspace.live import holds_any
 from dream.workspace.runs import RunRecord
 from dream.workspace.workspace import Workspace, absent
 
@@ -63,7 +64,7 @@ class Backlog:
 class Health:
     """How a workspace stands. Token counts are estimates; `problems` are sentences, none when all is well.
 
-    `warnings` say which agents on this machine are not read.
+    `warnings` say which agents on this machine are not read; `is_live` that a live session has more than history.
     """
 
     workspace: Path
@@ -82,6 +83,7 @@ class Health:
     scheduled: tuple[str, ...]
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    is_live: bool = field(default=False, metadata=HIDDEN)
 
 
 def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Timetable]) -> Health:
@@ -131,6 +133,7 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         scheduled=("serve", *scheduled) if serving else tuple(scheduled),
         problems=tuple(problems),
         warnings=tuple(listing.unread_agents(workspace, settings, now, home=Path.home(), environ=os.environ)),
+        is_live=holds_any(workspace.private),
     )
 
 

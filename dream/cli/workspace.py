@@ -215,6 +215,8 @@ def _show(found: Health, settings: Settings) -> None:
 
 
 def _well(found: Health) -> str:
+    if not found.history.last_cursor and found.is_live:
+        return "Works; a live session goes on, and nothing of it is in history yet."
     if not found.history.last_cursor:
         return "Ready; history is empty. Fill it: dream consolidate TRANSCRIPT"
     if found.backlog.entries:

@@ -160,7 +160,7 @@ class History:
     @cached_property
     def _sessions(self) -> SessionTails:
         """How far the sessions are: looked up only for those who ask."""
-        return SessionTails(self.index, self.archive_path)
+        return SessionTails(self.index, self.archive_path, self.tell)
 
     @cached_property
     def _writer(self) -> Writer:

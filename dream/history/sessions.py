@@ -7,7 +7,7 @@ asks first.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Tail = tuple[int, str]  # how far a session is in history, and the digest of its messages up to there
 NOWHERE: Tail = (0, "")
+TOLD = 1 << 26  # bytes of the archive that take a second
 
 
 class Known:
@@ -58,10 +59,14 @@ class Known:
 
 
 class SessionTails:
-    """The sessions of one log, whose archive lies in `folder`; threads may share it."""
+    """The sessions of one log, whose archive lies in `folder`; threads may share it.
 
-    def __init__(self, index: Index, folder: Path) -> None:
+    `tell` is told, of which file and what, before much of the archive is read.
+    """
+
+    def __init__(self, index: Index, folder: Path, tell: Callable[[str, str], None]) -> None:
         self._index = index
+        self._tell = tell
         self._folder = folder
         self._guard = threading.RLock()
         self._log = Known()
@@ -150,6 +155,10 @@ class SessionTails:
                 db.execute(statement)
             held = set()
         new = {name for name, _ in there - held}
+        if (size := sum(size for _, size in there - held)) > TOLD:
+            self._tell(
+                "memory/archive", f"{size // 1_000_000:,} MB of it are read for the index, once; it takes seconds"
+            )
         for file in archive:  # the oldest first, as in the log
             if file.name in new:
                 self._fill(db, file)

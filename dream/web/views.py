@@ -18,6 +18,7 @@ from dream.dreaming.draft import lines
 from dream.errors import UsageError
 from dream.memory import memory_file
 from dream.models import MemoryFile, Proposal
+from dream.nights.stamp import last_night
 from dream.recall import Hit
 from dream.reports import Usage
 from dream.text.safe import shortened
@@ -32,6 +33,7 @@ from dream.workspace.runs import RunRecord
 from dream.workspace.trace import Deed, Origin, facts, trace
 from dream.workspace.workspace import Workspace
 
+BEGUN = timedelta(minutes=1)  # between the stamp of a night and its first record
 NIGHT = timedelta(hours=12)  # what ran within so long before the last run was the same night
 CHANGES = 3  # of a night, that are shown in full; the others are linked
 ROWS = 120  # of a file's diff on the first page
@@ -246,8 +248,9 @@ class ShownChange:
 
 @dataclass(frozen=True, slots=True)
 class LastNight:
-    """What ran last, what it read, changed, held and cost."""
+    """What ran last, what it read, changed, held and cost; `title` says whether that was a night."""
 
+    title: str
     records: tuple[RunRecord, ...]
     read: tuple[tuple[str, int], ...]
     changes: tuple[ShownChange, ...]
@@ -257,7 +260,7 @@ class LastNight:
 
 
 def night(workspace: Workspace, known: Past) -> LastNight:
-    """Return the last night, or the newest change if nothing has run."""
+    """Return the last night, or what ran after it; the newest change if nothing has run."""
     recent = [one for one in runs.last(workspace.private, PAGE) if one.outcome != "refused"]
     records = [one for one in recent if one.ended >= recent[0].ended - NIGHT]
     steps = known.steps(workspace)
@@ -266,7 +269,10 @@ def night(workspace: Workspace, known: Past) -> LastNight:
     changes = changes or [step.change for step in steps[:1]]
     since = min((record.started for record in records), default=None)
     usage = sum((record.usage for record in records), Usage())
+    at = last_night(workspace.private)
+    was_night = not records or (at is not None and any(abs(one.started - at) < BEGUN for one in records))
     return LastNight(
+        "Last night" if was_night else "Last runs",
         tuple(records),
         _read(workspace, known, [one for one in records if one.command == "consolidate"]),
         tuple(change(workspace, one.sha) for one in changes[:CHANGES]),
@@ -420,6 +426,8 @@ def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[t
 
 def well(found: Health) -> str:
     """Return the sentence that all is well."""
+    if not found.history.last_cursor and found.is_live:
+        return "Works; a live session goes on, and nothing of it is in history yet."
     if not found.history.last_cursor:
         return "Ready; history is empty."
     if found.backlog.entries:

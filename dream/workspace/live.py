@@ -151,6 +151,12 @@ def left_behind(private: Path, before: datetime) -> list[str]:
     return found
 
 
+def holds_any(private: Path) -> bool:
+    """Return whether anything was said in a live session that is not in history yet."""
+    folder = private / FOLDER
+    return folder.is_dir() and any(folder.glob("*.jsonl"))
+
+
 def _head(path: Path) -> tuple[int, str, str]:
     """Read who writes the file: number and beginning of the process, and the session's key."""
     who = json.loads((files.read_bytes(path) or b"").partition(b"\n")[0])

@@ -138,6 +138,21 @@ def test_a_dry_run_of_nanobot_s_workspace_makes_nothing_there(tmp_path: Path) ->
     assert not (tmp_path / ".dream" / "git").exists()
 
 
+def test_a_run_that_ctrl_c_ends_is_recorded_with_what_it_has_committed(workspace: Workspace) -> None:
+    def interrupted(messages: object) -> str:
+        raise KeyboardInterrupt
+
+    add(workspace, "moved to Tokyo", "has a cat")
+    models = Models(ScriptedModel("[USER] Lives in Tokyo {1}", interrupted), ScriptedModel("done"), Meter(QUIET))
+
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(workspace, settings=replace(QUIET, batch_tokens=5), now=NOW, models=models)
+
+    (record,) = runs.last(workspace.private)
+    assert (record.outcome, record.reason) == ("committed", "ended by Ctrl-C; what was done before stays")
+    assert len(record.commits) == 1
+
+
 def test_nothing_new_costs_no_call_and_says_why(workspace: Workspace) -> None:
     before = git(workspace, "rev-parse", "HEAD")
     report = run(workspace)

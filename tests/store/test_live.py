@@ -52,6 +52,12 @@ def test_what_a_killed_agent_was_told_is_there_at_its_next_start(tmp_path: Path)
     assert len(Session("shell:main", workspace.history).chat()) == 4
 
 
+def test_what_only_a_live_session_holds_is_not_called_an_empty_history(tmp_path: Path) -> None:
+    workspace = killed_agent(tmp_path)
+
+    assert "no live session has been consolidated yet" in Dream(workspace).run(now=NOW).reason
+
+
 def test_the_file_is_gone_when_history_holds_it_all(tmp_path: Path) -> None:
     workspace = killed_agent(tmp_path)
     with Dream(workspace).consolidator() as consolidator:
