@@ -79,7 +79,7 @@ CALLING = (
     "author",
     PROMPTS,
 )
-REACHING = (*CALLING, "sources", "on_change", "on_failure", "tenant")
+REACHING = (*CALLING, "sources", "on_change", "on_failure", "tenant", "sync")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +140,10 @@ class Settings:
     on_change: str | None = None  # a command that is run after a commit
     on_failure: str | None = None  # a command that is run after a failure
     tenant: str | None = None  # whose the workspace is in a fleet; None: the directory's under the root
+
+    # Several machines.
+    sync: str | None = None  # the git remote over which machines share this memory; `dream sync URL` sets it
+    sync_messages: bool = True  # off: messages, [RAW] entries and quotes stay on this machine
 
     def model_for(self, job: Job) -> str:
         """Name the model that does `job`."""

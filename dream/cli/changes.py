@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dream.versions.log import Change, Shown
     from dream.workspace.workspace import Workspace
 
-COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None}
+COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None, "sync": "magenta"}
 
 
 @click.command("log", cls=group.DreamCommand)
@@ -104,7 +104,12 @@ def _show(shown: Shown) -> None:
     show.diff(shown.diff)
 
 
-HAND = {"hand": "written by hand", "init": "stood there when dream began", "restore": "brought back"}
+HAND = {
+    "hand": "written by hand",
+    "init": "stood there when dream began",
+    "restore": "brought back",
+    "sync": "came from another machine",
+}
 
 
 @click.command("why", cls=group.TextCommand)

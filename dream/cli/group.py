@@ -53,6 +53,8 @@ COMMANDS: dict[str, str] = {
     "note": "Put a fact into history now.",
     "status": "Show whether it works: backlog, sizes, spending, last runs, next run.",
     "doctor": "Check everything on disk, and mend what can be mended without loss.",
+    "sync": "Share this memory with your other machines, over a git remote of your own.",
+    "clone": "Make a workspace from a memory that another machine has synced: on a new machine, or from a backup.",
     "trust": "Show what an untrusted workspace's settings would do, and accept it.",
     "serve": "Stay and dream on a cron schedule.",
     "cron": "Let crontab, systemd or launchd dream every night.",
@@ -74,6 +76,7 @@ MODULES = {
     **dict.fromkeys(("init", "trust", "status", "doctor"), "workspace"),
     "consolidate": "sources",
     "web": "review",
+    "clone": "sync",
 }
 
 

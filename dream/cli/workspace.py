@@ -77,6 +77,7 @@ EFFECTS = {
     "sources": "reads these transcripts of yours every night",
     "owners": "takes what these people say for the user's own words",
     "author": "takes what is typed into the memory files for this agent's, not for yours",
+    "sync": "sends memory and history to this git remote, every night",
     "tenant": "counts its spending as this tenant's in a fleet",
     "on_change": "runs this command on your machine after each change of memory",
     "on_failure": "runs this command on your machine after a failure",

@@ -79,6 +79,8 @@ def night(
 
     missing = absent(workspace.root)
     with run_lock(workspace.private, "dream nightly", now=now):
+        # 0. What other machines wrote since comes here first; an offline night goes on without.
+        synced = _sync(workspace, settings, at(), takes=True)
         # 1. What the agents wrote since the last night becomes history.
         if read is None:
             read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
@@ -86,13 +88,15 @@ def night(
         dreamt = _dream(workspace, _left(settings, read), at, step(1.0, OVER))
         # 3. What was said gets vectors, where a model for them is named.
         embedded, trouble = _embed(workspace, _left(_left(settings, read), dreamt), at, step(1.0, OVER))
-        # 4. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
+        # 4. What came of it goes to the other machines.
+        synced += [one for one in _sync(workspace, settings, at(), takes=False) if one not in synced]
+        # 5. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
             stamp.stamp(workspace.private, now)
-    # 5. Whoever wants to know is told.
+    # 6. Whoever wants to know is told.
     report = NightReport(dreamt, read, embedded=embedded)
     unread = listing.unread_agents(workspace, settings, at(), home=Path.home(), environ=environ)
-    return replace(report, problems=(*missing, *trouble, *unread, *_tell(report, settings, workspace)))
+    return replace(report, problems=(*missing, *synced, *trouble, *unread, *_tell(report, settings, workspace)))
 
 
 def reading(
@@ -130,6 +134,22 @@ def _steps(
         return between
 
     return step
+
+
+def _sync(workspace: Workspace, settings: Settings, now: datetime, *, takes: bool) -> list[str]:
+    """Sync with the remote that a person has agreed to; return what went wrong: a night does without."""
+    if not settings.sync:
+        return []
+    from dream.actions import sync
+
+    us = sync.member(workspace)
+    if us is None or us.url != settings.sync:
+        return [f"Not synced: nobody has agreed to {settings.sync} on this machine yet; run `dream sync` once."]
+    try:
+        done = sync.sync(workspace, settings.sync, settings=settings, now=now, locked=True, takes=takes)
+    except DreamError as error:
+        return [f"Not synced: {error}"]
+    return list(done.problems)
 
 
 def _consolidate(

@@ -18,9 +18,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -116,22 +117,33 @@ def check_installed() -> None:
 class Git:
     """Git commands on one git directory with one work tree. `started` counts the processes.
 
-    Without `git_dir` the commands run outside of any repository.
+    Without `git_dir` the commands run outside of any repository. `abroad` are variables for commands that reach
+    another repository; nothing else lets git fetch or push.
     """
 
-    def __init__(self, work_tree: Path, git_dir: Path | None = None) -> None:
+    def __init__(self, work_tree: Path, git_dir: Path | None = None, abroad: Mapping[str, str] | None = None) -> None:
         self.work_tree = work_tree
         self.git_dir = git_dir
         self.started = 0
+        self._abroad = dict(abroad or {})
         self._open = threading.local()
 
-    def run(self, *arguments: str, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> bytes:
+    def run(self, *arguments: str, stdin: bytes = b"", ok: Sequence[int] = (0,), seconds: float | None = None) -> bytes:
         """Run one command to its end and return what it printed.
 
-        Raises GitError with git's own words when the exit status is not among `ok`.
+        Raises GitError with git's own words when the exit status is not among `ok`, or it takes more than `seconds`.
         """
-        process = self._start(arguments)
-        printed, complaint = process.communicate(stdin)
+        process = self._start(arguments, alone=seconds is not None)
+        late = threading.Event()
+        clock = threading.Timer(seconds or 0.0, _end, (process, late))
+        if seconds is not None:
+            clock.start()
+        try:
+            printed, complaint = process.communicate(stdin)
+        finally:
+            clock.cancel()
+        if late.is_set():
+            raise GitError(f"git {arguments[0]} was ended: there was no answer within {seconds:g} seconds.")
         if process.returncode not in ok:
             raise GitError(_sentence(arguments, process.returncode, complaint))
         return bytes(printed)
@@ -189,8 +201,8 @@ class Git:
         assert self.git_dir is not None, "objects lie in a repository"
         return self.git_dir
 
-    def _start(self, arguments: Sequence[str]) -> Any:
-        own = dict(_ENVIRONMENT)
+    def _start(self, arguments: Sequence[str], *, alone: bool = False) -> Any:
+        own = _ENVIRONMENT | self._abroad
         if self.git_dir is not None:
             own |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
         else:
@@ -199,7 +211,7 @@ class Git:
         start = _read if arguments[0] in _READING else _change
         self.started += 1
         try:
-            return start(command, own, self.work_tree)
+            return start(command, own, self.work_tree, alone)
         except OSError as error:
             check_installed()
             raise GitError(f"Git could not be started: {reason(error)}.") from error
@@ -215,7 +227,14 @@ def _library() -> Any:
     return git
 
 
-def _read(command: Sequence[str], own: dict[str, str], directory: Path) -> subprocess.Popen[bytes]:
+def _end(process: Any, late: threading.Event) -> None:
+    """End a process that leads a session of its own, and what it has started."""
+    late.set()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _read(command: Sequence[str], own: dict[str, str], directory: Path, alone: bool) -> subprocess.Popen[bytes]:
     import subprocess  # on most nights no process is started
 
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -227,10 +246,11 @@ def _read(command: Sequence[str], own: dict[str, str], directory: Path) -> subpr
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         umask=OTHERS,
+        start_new_session=alone,
     )
 
 
-def _change(command: Sequence[str], own: dict[str, str], directory: Path) -> Any:
+def _change(command: Sequence[str], own: dict[str, str], directory: Path, alone: bool) -> Any:
     import subprocess
 
     library = _library()
@@ -242,6 +262,7 @@ def _change(command: Sequence[str], own: dict[str, str], directory: Path) -> Any
             istream=subprocess.PIPE,
             as_process=True,
             umask=OTHERS,
+            start_new_session=alone,
         )
     except library.GitCommandNotFound as error:
         raise FileNotFoundError(str(error)) from error

@@ -23,8 +23,8 @@ from dream.versions.git import Git
 if TYPE_CHECKING:
     from dream.models import Outcome
 
-ChangeKind = Literal["dream", "hand", "restore", "init"]
-KINDS: tuple[ChangeKind, ...] = ("dream", "hand", "restore", "init")
+ChangeKind = Literal["dream", "hand", "restore", "init", "sync"]
+KINDS: tuple[ChangeKind, ...] = ("dream", "hand", "restore", "init", "sync")
 PAGE = 64  # changes read in full at a time
 SUBJECT_CHARS = 48  # of a finding in a subject: with the rest of it, what `git log --oneline` shows of a line
 FORGOTTEN = "[forgotten]"

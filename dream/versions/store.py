@@ -131,19 +131,10 @@ class GitStore:
         author: tuple[str, str] = DREAM,
     ) -> str:
         """Write a commit's objects, safe on disk, and return its sha; None in `changes` deletes. HEAD stays."""
-        stream = [b"commit %s\nmark :1\n" % NEXT.encode()]
-        stream += [_person("author", author, now), _person("committer", DREAM, now), _data(message.encode())]
-        if parent:
-            stream.append(b"from %s\n" % parent.encode())
-        for path, content in changes.items():
-            if content is None:
-                stream.append(b"D %s\n" % _quoted(path))
-            else:
-                kind = _mode(self.root / path).encode()
-                stream.append(b"M %s inline %s\n%s" % (kind, _quoted(path), _data(content)))
-        stream.append(b"\nget-mark :1\ndone\n")
+        modes = {path: _mode(self.root / path) for path in changes}
+        told = stream(NEXT, changes, message, parent=parent, now=now, author=author, modes=modes)
         arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
-        return self.git.run(*arguments, stdin=b"".join(stream)).decode().strip()
+        return self.git.run(*arguments, stdin=told).decode().strip()
 
     def move_head(self, new: str, old: str | None, reason: str = "dream") -> bool:
         """Point HEAD at `new` if it still is `old`; return whether it was. This is the commit point.
@@ -257,6 +248,30 @@ class GitStore:
     def pack(self) -> None:
         """Let git pack its loose objects where they have become many: 1,024 of them, some 200 dreams."""
         self.git.run("gc", "--auto", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
+
+
+def stream(
+    ref: str,
+    changes: Mapping[str, bytes | None],
+    message: str,
+    *,
+    parent: str | None,
+    now: datetime,
+    author: tuple[str, str] = DREAM,
+    modes: Mapping[str, str] | None = None,
+) -> bytes:
+    """Return what `git fast-import` makes a commit of, and prints its sha; it hangs on `ref`."""
+    told = [b"commit %s\nmark :1\n" % ref.encode()]
+    told += [_person("author", author, now), _person("committer", DREAM, now), _data(message.encode())]
+    if parent:
+        told.append(b"from %s\n" % parent.encode())
+    for path, content in changes.items():
+        if content is None:
+            told.append(b"D %s\n" % _quoted(path))
+        else:
+            kind = (modes or {}).get(path, "100644").encode()
+            told.append(b"M %s inline %s\n%s" % (kind, _quoted(path), _data(content)))
+    return b"".join([*told, b"\nget-mark :1\ndone\n"])
 
 
 def _mode(path: Path) -> str:

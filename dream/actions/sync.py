@@ -1,0 +1,682 @@
+"""One memory on several machines: what this one did goes to its branch, what the others did comes from theirs.
+
+In this order, so that a run that is killed anywhere is made good by the next one:
+
+1. What the others wrote is fetched. Nothing of it is used yet.
+2. What the disk holds and the last fold did not becomes operations on this machine's own branch, with its new history
+   and messages. That is one commit there, and names the version of the workspace it was read from.
+3. All operations are folded into files; where they differ from the disk that is one commit of the workspace, which
+   names the operations it holds (the trailer Dream-Sync).
+4. The others' history is written beside ours, and this machine's branch is pushed.
+
+Numbers of operations tell what a state was made of, so nothing that is noted elsewhere has to agree with it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dream import trust
+from dream.actions.configure import set_values
+from dream.errors import DreamError, GitError, UsageError
+from dream.history.checksums import FIRST
+from dream.history.checksums import OWN as CHECKSUM
+from dream.history.entries import encode
+from dream.history.history import History
+from dream.memory import KNOWN_PLACES as PLACES
+from dream.models import Entry, NewEntry
+from dream.settings import Settings
+from dream.text.safe import clean
+from dream.versions import branches as remotes
+from dream.versions import is_memory, lines, log, read_memory, shared, transaction
+from dream.versions.branches import FETCHED, KNOWN, Branches, Remote
+from dream.versions.branches import OWN as OWN_BRANCH
+from dream.versions.diff import compare
+from dream.versions.fold import By, Folded, Lost, Op, derive, fold
+from dream.versions.git import is_sha
+from dream.versions.shared import Branch
+from dream.workspace import files, machine
+from dream.workspace.lock import run_lock
+from dream.workspace.review_files import REJECTED
+from dream.workspace.workspace import TEMPLATES, Workspace
+
+NOTE, STATE = "sync.json", "synced.json"  # in .dream/: the membership; what the files were folded from
+OTHERS = "machines"  # in memory/: the history and messages of other machines, a folder each
+AHEAD = timedelta(days=1)  # a line that was said later than in so long waits: a clock has jumped
+ROUNDS = 3  # how often a sync begins anew because somebody wrote at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """This machine as one of those that share a memory; `key` is theirs, in hex, "" where it was not given here.
+
+    `accepted` are the machines that are obeyed; of those in `sealing` only what carries the seal of the key.
+    `url` is the remote that the person has agreed to.
+    """
+
+    machine: str
+    name: str
+    memory: str
+    key: str = ""
+    url: str = ""
+    accepted: tuple[str, ...] = ()
+    sealing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another machine, and how it stands: `waiting` are lines of it that count once it is accepted."""
+
+    machine: str
+    name: str
+    accepted: bool
+    written: str = ""
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync did. `sent` and `received` count operations, `entries` those of history that came."""
+
+    outcome: str
+    remote: str
+    machine: str
+    commit: str | None = None
+    sent: int = 0
+    received: int = 0
+    entries: int = 0
+    machines: tuple[Other, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the files on the disk were folded from: of each machine the operations up to a number.
+
+    `turn` counts the states; `obeyed` and `at` (seconds) say what was held; `head` is the version it was noted at.
+    """
+
+    turn: int = 0
+    seen: Mapping[str, int] = field(default_factory=dict)
+    obeyed: tuple[str, ...] = ()
+    at: int = 0
+    head: str = ""
+
+    @classmethod
+    def read(cls, found: object) -> State:
+        """Read a state as it is noted; an empty one where it is none."""
+        if not isinstance(found, dict) or not isinstance(seen := found.get("seen"), dict):
+            return cls()
+        numbers = {str(one): shared.number(upto) for one, upto in seen.items()}
+        obeyed = tuple(map(str, found.get("obeyed") or ()))
+        head = found.get("head")
+        turn, at = shared.number(found.get("turn")), shared.number(found.get("at"))
+        return cls(turn, numbers, obeyed, at, str(head) if is_sha(head) else "")
+
+
+def member(workspace: Workspace) -> Member | None:
+    """Return this machine as a member of a shared memory; None where the workspace is not synced."""
+    note = files.read_note(workspace.private / NOTE)
+    with suppress(KeyError, TypeError):
+        lists = {name: tuple(map(str, note.get(name, ()))) for name in ("accepted", "sealing")}
+        return Member(note["machine"], note["name"], note["memory"], note.get("key", ""), note.get("url", ""), **lists)
+    return None
+
+
+def note(workspace: Workspace, now: Member) -> None:
+    """Write down the membership, for its owner alone to read."""
+    files.write_note(workspace.private / NOTE, asdict(now))
+
+
+def begin(workspace: Workspace, url: str, *, waits: bool = False) -> Member:
+    """Become one of the machines that meet at `url`, or the first; return the membership, which is noted.
+
+    What is there already is of machines that the person has named by naming the remote: they are accepted.
+    Raises UsageError for an address that is none, and GitError where it can't be reached.
+    """
+    branches = Branches(workspace.private, waits=waits)
+    remote = branches.remote(url)
+    if remote.folder is not None:
+        remotes.make_folder(remote.folder)
+    if (known := member(workspace)) is not None:
+        note(workspace, known := replace(known, url=url))
+        return known
+    listed = branches.listed(remote)
+    branches.fetch(remote)
+    found = [shared.read(branches, one, sha, b"") for one, sha in listed.items()]
+    memories = {str(one.info.get("memory", "")) for one in found}
+    if len(memories) > 1:
+        raise GitError(f"{remote.url} holds the branches of {len(memories)} memories; each needs a remote of its own.")
+    this = machine.this(trust.state_directory(os.environ))
+    made = Member(
+        this.id if this.id not in listed else _drawn(),
+        _free(this.name, {one.name for one in found}),
+        memories.pop() if memories else secrets.token_hex(8),
+        "" if found else secrets.token_hex(16),
+        url,
+        tuple(sorted(listed)),
+    )
+    note(workspace, made)
+    return made
+
+
+def sync(
+    workspace: Workspace,
+    url: str,
+    *,
+    settings: Settings,
+    now: datetime,
+    waits: bool = False,
+    locked: bool = False,
+    takes: bool = True,
+) -> Synced:
+    """Bring this machine's memory and that of the others together over the remote `url`.
+
+    Unless it `takes`, this machine's own is sent and no more: a night that began with a sync ends so.
+
+    Raises GitError where the remote can't be reached or refuses, and what was not sent is sent the next time; Busy;
+    WorkspaceError for a memory file that is not UTF-8. Memory is then as it was.
+    """
+    with nullcontext() if locked else run_lock(workspace.private, "dream sync", now=now), workspace.git.reading():
+        transaction.recover(workspace)
+        transaction.commit_hand_edits(workspace, now)
+        known = member(workspace) or begin(workspace, url, waits=waits)
+        branches = Branches(workspace.private, waits=waits)
+        remote = branches.remote(url)
+        for _ in range(ROUNDS):
+            done = _Round(workspace, settings, known, branches, remote, now, takes).run()
+            if done is not None:
+                return done
+            transaction.commit_hand_edits(workspace, now)
+        raise GitError(transaction.BUSY)
+
+
+@dataclass(slots=True)
+class _Round:
+    """One pass; `run` returns None where somebody wrote to the workspace meanwhile."""
+
+    workspace: Workspace
+    settings: Settings
+    member: Member
+    branches: Branches
+    remote: Remote
+    now: datetime
+    takes: bool
+    problems: list[str] = field(default_factory=list)
+    _authors: lines.Authors = field(default_factory=lines.Authors)
+
+    def run(self) -> Synced | None:
+        # 1. What the others wrote, and what is known of it.
+        listed, refs = self._fetched()
+        listed, state = self._own(listed, refs)
+        known = {one: self._read(one, refs[KNOWN + one]) for one in self._others(refs, KNOWN)}
+        own = self._read(self.member.machine, sha) if (sha := refs.get(OWN_BRANCH + self.member.machine)) else None
+        # 2. What this machine did since becomes operations on its own branch.
+        texts = self._texts()
+        before, base = self._base(own or state, known)
+        is_untouched = not before.turn and own is None and len({*listed} - {self.member.machine}) and _is_as_made(texts)
+        made = [] if is_untouched else derive(base, texts, self.member.machine, self._author)
+        own, sent = self._written(own, made, replace(before, seen=self._seen(before.seen, own, made)))
+        # 3. All that is known now is one memory.
+        taken = self._taken_in(listed, known) if self.takes else known
+        everybody = {**taken, self.member.machine: own}
+        after, folded, waiting = self._folded(everybody, before)
+        commit = self._committed(texts, folded, after, (known, taken))
+        if commit is None:
+            return None
+        files.write_note(self.workspace.private / STATE, asdict(after))
+        # 4. The history of the others, and our branch to the remote.
+        entries = sum(self._mirrored(one, known.get(one.machine)) for one in taken.values())
+        if own.sha != listed.get(own.machine):
+            files.checkpoint("before push")
+            self.branches.push(self.remote, own.machine, own.sha, listed.get(own.machine))
+            files.checkpoint("after push")
+        self.branches.move({KNOWN + own.machine: own.sha, FETCHED + own.machine: own.sha})
+        if sent:
+            self.branches.tidy()
+        received = sum(len(one.ops) for one in taken.values()) - sum(len(one.ops) for one in known.values())
+        return Synced(
+            outcome="synced" if commit or sent or received > 0 or entries else "nothing",
+            remote=self.remote.url,
+            machine=self.member.name,
+            commit=commit or None,
+            sent=len(made),
+            received=max(0, received),
+            entries=entries,
+            machines=tuple(
+                Other(one.machine, one.name, self._is_obeyed(one), str(one.info.get("written", "")), waiting[name])
+                for name, one in sorted(taken.items())
+            ),
+            lost=tuple(sorted(folded.lost - base.lost, key=lambda one: (one.file, one.kept, one.lost))),
+            problems=tuple(self.problems),
+        )
+
+    # What the remote holds.
+
+    def _fetched(self) -> tuple[dict[str, str], dict[str, str]]:
+        listed, refs = self.branches.listed(self.remote), self.branches.refs()
+        if self.takes and any(refs.get(FETCHED + one) != sha for one, sha in listed.items()):
+            self.branches.fetch(self.remote)
+            refs = self.branches.refs()
+            listed = {one: refs[FETCHED + one] for one in listed if FETCHED + one in refs}
+        known = {*self._others(refs, KNOWN)}
+        if listed and known and not known & listed.keys() and self.member.machine not in listed:
+            first = self._read(*next(iter(listed.items())))
+            if first.info.get("memory") != self.member.memory:
+                raise GitError(f"{self.remote.url} holds another memory; name the right remote with `dream sync URL`.")
+        return listed, refs
+
+    def _own(self, listed: dict[str, str], refs: dict[str, str]) -> tuple[dict[str, str], Branch | None]:
+        """Check that nobody else has written our branch; where somebody has, go on under a new one.
+
+        Return what is listed, and the branch that the state is taken from where the new one has none.
+        """
+        one = self.member.machine
+        there, own, pushed = listed.get(one), refs.get(OWN_BRANCH + one), refs.get(KNOWN + one)
+        if there is None and pushed:
+            self.problems.append(f"{self.remote.url} no longer held what this machine had written; it is sent again.")
+        before = [sha for sha in (own, pushed) if sha]
+        if there is None or there in before or any(self.branches.is_ancestor(there, sha) for sha in before):
+            return listed, None
+        state = self._read(one, pushed) if pushed else None
+        name = _free(self.member.name, {self.member.name, *(self._read(*row).name for row in listed.items())})
+        self.member = replace(
+            self.member, machine=_drawn(), name=name, accepted=tuple(sorted({*self.member.accepted, one}))
+        )
+        note(self.workspace, self.member)
+        if pushed:
+            refs[KNOWN + one] = pushed
+        self.problems.append(
+            "Another copy of this machine's folder has written there too (a restored backup, or a second copy): "
+            f"from now on this one is {name}."
+        )
+        return listed, state
+
+    def _others(self, refs: Mapping[str, str], kind: str) -> list[str]:
+        names = (ref.removeprefix(kind) for ref in refs if ref.startswith(kind))
+        return sorted(one for one in names if one != self.member.machine)
+
+    def _read(self, one: str, sha: str) -> Branch:
+        return shared.read(self.branches, one, sha, bytes.fromhex(self.member.key))
+
+    def _taken_in(self, listed: Mapping[str, str], known: Mapping[str, Branch]) -> dict[str, Branch]:
+        """Return every other machine's branch as it counts from now on, and note it."""
+        taken = dict(known)
+        for one, sha in listed.items():
+            before = known.get(one)
+            if one == self.member.machine or (before is not None and before.sha == sha):
+                continue
+            branch = self._read(one, sha)
+            if why := self._refused(branch, before):
+                self.problems.append(f"{branch.name}: {why}")
+            else:
+                taken[one] = branch
+        sealing = {one for one, branch in taken.items() if branch.is_sealed}
+        if sealing - {*self.member.sealing}:
+            self.member = replace(self.member, sealing=tuple(sorted({*self.member.sealing, *sealing})))
+            note(self.workspace, self.member)
+        self.branches.move({KNOWN + one: branch.sha for one, branch in taken.items() if branch != known.get(one)})
+        files.checkpoint("after branches are taken in")
+        return taken
+
+    def _refused(self, branch: Branch, before: Branch | None) -> str:
+        """Return why a branch is not taken in as it is on the remote now; what was taken in before stays."""
+        if branch.info.get("memory") != self.member.memory:
+            return "its branch is of another memory, and is left out."
+        if shared.number(branch.info.get("format")) > shared.FORMAT:
+            return "a newer dream writes there; update dream here."
+        if before is not None and self.branches.is_ancestor(branch.sha, before.sha):
+            return "the remote was rewound: what it wrote since is known here, and stays."
+        if branch.machine in self.member.sealing and not branch.is_sealed:
+            return "what was written in its name has no seal of this memory's key, and is left out."
+        if before is None or self.branches.is_ancestor(before.sha, branch.sha):
+            return ""
+        if branch.is_sealed and branch.generation > before.generation:
+            return ""
+        return "its branch was written anew, by nobody who proved to have the key; what was known of it stays."
+
+    # What this machine did.
+
+    def _texts(self) -> dict[str, str]:
+        root = self.workspace.root
+        found = {path: files.decode(data, root / path) for path, data in read_memory(root).items()}
+        rejected = files.read_bytes(root / REJECTED)
+        return found | ({REJECTED: files.decode(rejected, root / REJECTED)} if rejected else {})
+
+    def _base(self, own: Branch | None, known: Mapping[str, Branch]) -> tuple[State, Folded]:
+        """Return what the disk was folded from, and the files as that fold made them."""
+        git = self.workspace.git
+        head = git.head() or ""
+        noted = [State.read(own.info.get("state") if own else None)]
+        noted.append(State.read(files.read_note(self.workspace.private / STATE)))
+        since = max(noted, key=lambda one: one.turn).head
+        self._authors = lines.authors(git.git, since if since and git.is_ancestor(since, head) else None, self._said)
+        noted.append(State.read(self._authors.synced))
+        state = max(noted, key=lambda one: one.turn)
+        branches = {**known, **({own.machine: own} if own else {})}
+        ops = [op for one in branches.values() for op in one.ops]
+        seen = {**state.seen, **({own.machine: _highest(own.ops)} if own else {})}
+        held = self._held(state.obeyed, state.at)
+        base = fold((op for op in ops if op.number <= seen.get(op.machine, 0)), held)
+        return replace(state, head=head), replace(base, highest=max(base.highest, _highest(ops)))
+
+    def _seen(self, before: Mapping[str, int], own: Branch | None, made: Sequence[Op]) -> dict[str, int]:
+        return {**before, self.member.machine: max(_highest(made), _highest(own.ops if own else ()))}
+
+    def _author(self, file: str, text: str, came: bool) -> tuple[int, By]:
+        found = (self._authors.came if came else self._authors.went).get((file, text))
+        return found or (int(self.now.timestamp()), "hand")
+
+    def _said(self, cursors: list[int]) -> int:
+        history = self.workspace.history
+        found = history.between(*cursors) if len(cursors) == 2 else history.numbered(cursors)
+        return max((int(entry.when.timestamp()) for entry in found), default=0)
+
+    def _written(self, own: Branch | None, made: Sequence[Op], state: State) -> tuple[Branch, int]:
+        """Write what is new to our branch; return it as it is then, and how many rows it has more."""
+        listed = own.listed if own else {}
+        info = own.info if own else {}
+
+        def part(path: str) -> bytes:
+            return self.branches.read([listed[path]])[0]
+
+        rows, reached = self._entries(info)
+        offsets, messages = self._messages(info)
+        changes: dict[str, bytes | None] = {**shared.grown(listed, shared.OPS, [*map(shared.op_row, made)], part)}
+        changes |= shared.grown(listed, shared.HISTORY, rows, part)
+        for month, some in messages.items():
+            changes |= shared.grown(listed, f"messages/{month}.", some, part)
+        places = files.read_bytes(self.workspace.root / PLACES)
+        if places is not None and remotes.blob(places) != listed.get("places.toml"):
+            changes["places.toml"] = places
+        is_same = own is not None and own.is_sealed == bool(self.member.key) and own.name == self.member.name
+        if not changes and own is not None and is_same:
+            return own, 0
+        told = {
+            "format": shared.FORMAT,
+            **{name: getattr(self.member, name) for name in ("memory", "machine", "name")},
+            "generation": shared.number(info.get("generation")),
+            "written": self.now.astimezone(UTC).isoformat(timespec="seconds"),
+            "state": asdict(state),
+            **reached,
+            "dreamt": self.workspace.dream_cursor(),
+            "messages": offsets,
+        }
+        changes[shared.INFO] = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        if self.member.key:
+            blobs = {**listed, **{path: remotes.blob(data) for path, data in changes.items() if data is not None}}
+            changes[remotes.SEAL] = remotes.sealed(bytes.fromhex(self.member.key), self.member.machine, blobs)
+        subject = f"sync: {_counted(len(made), 'line')}, {_counted(len(rows), 'entry', 'entries')}"
+        files.checkpoint("before our branch is written")
+        message = f"{subject} from {self.member.name}\n"
+        sha = self.branches.write(self.member.machine, changes, own.sha if own else None, message, self.now)
+        files.checkpoint("after our branch is written")
+        return self._read(self.member.machine, sha), len(made) + len(rows) + sum(map(len, messages.values()))
+
+    def _entries(self, info: Mapping[str, Any]) -> tuple[list[bytes], dict[str, object]]:
+        """Return the rows of history that our branch lacks, each sealed after the one before, and how far it is."""
+        cursor, before = shared.number(info.get("cursor")), str(info.get("mark", "")).encode() or FIRST
+        rows: list[bytes] = []
+        for entry in self.workspace.history.after(cursor):
+            rows.append(encode(entry if self.settings.sync_messages else _kept_home(entry), before=before))
+            before, cursor = rows[-1][CHECKSUM], max(cursor, entry.cursor)
+        return rows, {"cursor": cursor, "mark": before.decode()}
+
+    def _messages(self, info: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, list[bytes]]]:
+        """Return how far each month's messages are on our branch then, in bytes, and the rows that it lacks."""
+        known = info.get("messages")
+        offsets = {str(month): shared.number(upto) for month, upto in known.items()} if isinstance(known, dict) else {}
+        found: dict[str, list[bytes]] = {}
+        if not self.settings.sync_messages:
+            return offsets, found
+        messages = self.workspace.history.messages
+        for path in messages.paths():
+            month, start = path.name.removesuffix(".jsonl"), offsets.get(path.name.removesuffix(".jsonl"), 0)
+            if path.stat().st_size <= start:
+                continue
+            for offset, line in messages.raw(path, start):
+                found.setdefault(month, []).append(line + b"\n")
+                offsets[month] = offset + len(line) + 1
+        return offsets, found
+
+    # One memory of it all.
+
+    def _is_obeyed(self, branch: Branch) -> bool:
+        """Return whether what a machine changed and took away counts here, and what it wrote of how to behave."""
+        if branch.machine == self.member.machine:
+            return True
+        return branch.machine in self.member.accepted
+
+    def _held(self, obeyed: Sequence[str], at: int) -> Callable[[Op], bool]:
+        late = at + int(AHEAD.total_seconds())
+        ours = self.member.machine
+
+        def held(op: Op) -> bool:
+            if op.machine == ours:
+                return False
+            if op.at > late:
+                return True
+            is_new_fact = op.slot is None and is_memory(op.file) and not op.file.endswith("SOUL.md")
+            return op.machine not in obeyed and not (is_new_fact and clean(op.text or "") == op.text)
+
+        return held
+
+    def _folded(self, everybody: Mapping[str, Branch], before: State) -> tuple[State, Folded, dict[str, int]]:
+        """Fold what is known; return what it was folded from, and how many lines of each machine wait."""
+        obeyed = tuple(sorted(one for one, branch in everybody.items() if self._is_obeyed(branch)))
+        at = int(self.now.timestamp())
+        held = self._held(obeyed, at)
+        ops = [op for branch in everybody.values() for op in branch.ops]
+        waiting = {one: sum(map(held, branch.ops)) for one, branch in everybody.items()}
+        for branch in everybody.values():
+            if ahead := sum(op.at > at + AHEAD.total_seconds() for op in branch.ops):
+                whose = (
+                    "this machine's clock" if branch.machine == self.member.machine else f"the clock of {branch.name}"
+                )
+                self.problems.append(
+                    f"{_counted(ahead, 'line')} of {branch.name} {'is' if ahead == 1 else 'are'} dated more than a day "
+                    f"ahead: {whose} was wrong, or ours is; they wait on the others until that day."
+                )
+        seen = {one: _highest(branch.ops) for one, branch in everybody.items()}
+        state = State(before.turn + 1, seen, obeyed, at, before.head)
+        is_new = (seen, obeyed) != (dict(before.seen), before.obeyed)
+        return state if is_new else replace(before, at=at), fold(ops, held), waiting
+
+    def _committed(
+        self,
+        texts: Mapping[str, str],
+        folded: Folded,
+        state: State,
+        branches: tuple[Mapping[str, Branch], Mapping[str, Branch]],
+    ) -> str | None:
+        """Bring the files to what was folded, in one commit; return its sha, "" for none, None to begin anew."""
+        git = self.workspace.git
+        wanted = {file: folded.text(file) for file in folded.files}
+        changes: dict[str, bytes | None] = {
+            file: text.encode("utf-8") for file, text in wanted.items() if text != _ended(texts.get(file, ""))
+        }
+        if not changes:
+            return ""
+        head, present = git.snapshot()
+        if head is None or self._texts() != texts or {**present, **_on_disk(texts)} != present:
+            return None
+        known, taken = branches
+        old = {file: present.get(file) for file in changes}
+        counts = compare(old, changes).files
+        new_to_us = [one.name for one in taken.values() if one != known.get(one.machine)]
+        trailer = orjson.dumps({name: value for name, value in asdict(state).items() if name != "head"}).decode()
+        note = f"from {', '.join(new_to_us)}" if new_to_us else ""
+        message = log.build("sync", counts, note=note, trailers={lines.SYNC: trailer})
+        new = transaction.write(self.workspace, changes, message, head, self.now)
+        if transaction.publish(self.workspace, head, new, old, changes, again=True) is None:
+            return None
+        return new
+
+    # What the others said.
+
+    def _mirrored(self, branch: Branch, before: Branch | None) -> int:
+        """Write another machine's history and messages beside ours; return how many entries came."""
+        folder = self.workspace.memory / OTHERS / branch.machine
+        came = 0
+        files.keep_out(self.workspace.memory / OTHERS)
+        for name, prefix in (
+            ("history.jsonl", shared.HISTORY),
+            *((f"{one}jsonl", one) for one in shared.months(branch.listed)),
+        ):
+            named = shared.parts(branch.listed, prefix)
+            path = folder / name
+            is_same = before is not None and all(before.listed.get(part) == branch.listed[part] for part in named)
+            if not named or (is_same and path.exists()):
+                continue
+            data = b"".join(self.branches.read(branch.listed[part] for part in named))
+            there = files.read_bytes(path) or b""
+            if data != there:
+                files.replace_file(path, data)
+                came += (data.count(b"\n") - there.count(b"\n")) * (prefix == shared.HISTORY)
+        files.write_note(folder / "machine.json", {"name": branch.name}, durable=False)
+        return came
+
+
+def _is_as_made(texts: Mapping[str, str]) -> bool:
+    """Return whether the files are those that a new workspace begins with."""
+    return {file: text.encode("utf-8") for file, text in texts.items()} == dict(TEMPLATES)
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") or not text else f"{text}\n"
+
+
+def _on_disk(texts: Mapping[str, str]) -> dict[str, bytes]:
+    return {file: text.encode("utf-8") for file, text in texts.items()}
+
+
+def _kept_home(entry: Entry) -> Entry:
+    """Return an entry without what was said word for word."""
+    unquoted = tuple(replace(line, quote="") for line in entry.lines)
+    if entry.kind == "raw":
+        return replace(entry, kind="nothing", content="", tokens=0, lines=())
+    return replace(entry, lines=unquoted)
+
+
+def _highest(ops: Sequence[Op]) -> int:
+    return max((op.number for op in ops), default=0)
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _drawn() -> str:
+    return f"m-{secrets.token_hex(4)}"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number = 2
+    free = name[:36]
+    while free in taken:
+        free, number = f"{name[:36]}-{number}", number + 1
+    return free
+
+
+# What a person decides of another machine.
+
+
+def others(workspace: Workspace) -> list[Branch]:
+    """Return the other machines as they were taken in last; starts git, and reaches no remote."""
+    us = member(workspace)
+    if us is None:
+        return []
+    branches = Branches(workspace.private)
+    refs = branches.refs()
+    found = {ref.removeprefix(KNOWN): sha for ref, sha in refs.items() if ref.startswith(KNOWN)}
+    key = bytes.fromhex(us.key)
+    return [shared.read(branches, one, sha, key) for one, sha in sorted(found.items()) if one != us.machine]
+
+
+def named(workspace: Workspace, name: str) -> Branch:
+    """Return the machine of this name or id; raises UsageError where there is none."""
+    known = others(workspace)
+    found = [one for one in known if name in (one.name, one.machine)]
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(one.name for one in known) or "none yet: `dream sync` looks"
+    raise UsageError(f"No other machine of this memory is called {name!r}; there is {there}.")
+
+
+def accept(workspace: Workspace, name: str, key: str, *, now: datetime) -> Member:
+    """Obey a machine from the next sync on; `key` is the memory's, "" where it is known here or nobody has it.
+
+    Raises UsageError where the key does not fit the machine's seal.
+    """
+    with run_lock(workspace.private, "dream sync", now=now):
+        one, us = named(workspace, name), member(workspace)
+        assert us is not None, "who knows another machine is a member"
+        if key and not us.key:
+            us = replace(us, key=key)
+            branches = Branches(workspace.private)
+            if not shared.read(branches, one.machine, one.sha, bytes.fromhex(key)).is_sealed:
+                raise UsageError(f"That is not the key by which {one.name} seals what it writes; nothing was accepted.")
+        us = replace(us, accepted=tuple(sorted({*us.accepted, one.machine})))
+        note(workspace, us)
+        return us
+
+
+def adopt(workspace: Workspace, name: str, *, now: datetime) -> int:
+    """Take into our history what another machine has not dreamt, so that it is dreamt here; return how many entries.
+
+    What history has of the same session already stays as it is.
+    """
+    with run_lock(workspace.private, "dream sync", now=now):
+        one = named(workspace, name)
+        theirs = history_of(workspace, one.machine)
+        history, count = workspace.history, 0
+        for entry in theirs.after(shared.number(one.info.get("dreamt"))):
+            if entry.kind == "nothing" or (entry.span and history.position(entry.session or "") > entry.span[0]):
+                continue
+            said = theirs.messages.of(entry.session or "", range(*entry.span), entry.at) if entry.span else []
+            fields = {name: getattr(entry, name) for name in NewEntry.__dataclass_fields__}
+            history.append([NewEntry(**fields)], now=now, said=said)
+            count += 1
+        return count
+
+
+def history_of(workspace: Workspace, one: str) -> History:
+    """Return another machine's history, as it lies beside ours."""
+    return History(workspace.memory / OTHERS / one, private=workspace.private / OTHERS / one, durable=False)
+
+
+def clone(url: str, directory: Path, *, now: datetime, waits: bool = False) -> tuple[Workspace, Synced]:
+    """Make a workspace in a new or empty directory from the branches at `url`. Raises UsageError, GitError.
+
+    The person has named the remote: what is on it now is accepted, and the workspace is trusted here.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{directory} is there already and not empty; name a new directory.")
+    is_new = not directory.exists()
+    workspace = Workspace.create(directory, now=now)
+    try:
+        us = begin(workspace, url, waits=waits)
+        if not us.accepted:
+            raise UsageError(f"{url} holds no memory yet; `dream sync {url}` in a workspace puts it there.")
+        done = sync(workspace, url, settings=Settings(), now=now, waits=waits)
+    except DreamError:
+        workspace.history.close()
+        trust.forget(workspace.root, trust.state_directory(os.environ))
+        for path in directory.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if is_new:
+            directory.rmdir()
+        raise
+    set_values(workspace.root, {"sync": url})
+    return workspace, done

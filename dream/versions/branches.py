@@ -1,0 +1,210 @@
+"""The machines that share one memory, each with a branch of its own on a git remote, and our copy of these branches.
+
+The copy is a bare repository, .dream/sync: what is in it can be fetched or made again. In it stand, for each machine:
+
+    refs/heads/dream/<id>    what this machine has written; on the remote under the same name
+    refs/remotes/<id>        a branch as it was fetched last
+    refs/known/<id>          a branch as it was taken in last
+
+Nothing on the remote configures or runs anything here: of what is fetched, only files of known names are read. On a
+remote in a folder git runs with our switches, so that none of its hooks runs either. Of the user's own configuration
+counts what brings git there: credentials, proxy, certificates, the ssh command, and other names of addresses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from dream import door
+from dream.errors import GitError, UsageError
+from dream.versions.git import Git, is_sha
+from dream.versions.store import stream
+from dream.workspace import files
+
+FOLDER = "sync"  # in .dream/
+OWN, FETCHED, KNOWN = "refs/heads/dream/", "refs/remotes/", "refs/known/"
+MACHINE = re.compile(r"m-[0-9a-f]{8}")
+SEAL = "seal"  # on a branch: proves that who wrote it has the key of this memory
+SECONDS = 120.0  # that a night waits for a remote
+
+_CONFIGURATION = "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "receive.autogc=false"
+_OURS = re.compile(r"(?i)credential\..*|http\.(proxy|sslcainfo)|core\.sshcommand|url\..*\.insteadof")
+_HEAD = "ref: refs/heads/none\n"
+_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where the branches meet: the address as git uses it; `folder` where it is one on this machine."""
+
+    url: str
+    folder: Path | None
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether other users of this machine can read a remote in a folder."""
+        return self.folder is not None and bool(self.folder.stat().st_mode & (stat.S_IROTH | stat.S_IXOTH))
+
+
+class Branches:
+    """Our copy of the branches, in the directory `private`, and the way to the remote.
+
+    `waits`: a person sits there, may be asked for a passphrase, and ends it when it takes too long.
+    """
+
+    def __init__(self, private: Path, *, waits: bool = False) -> None:
+        self.directory = private / FOLDER
+        self._seconds = None if waits else SECONDS
+
+    @cached_property
+    def git(self) -> Git:
+        """The door to git on the copy, which is made where there is none; it may reach out."""
+        for name, begun in (("config", _CONFIG), ("HEAD", _HEAD)):
+            if files.read_bytes(self.directory / name) != begun.encode():
+                files.replace_file(self.directory / name, begun.encode())
+        for name in ("objects", "refs"):
+            with files.explained("made", self.directory / name):
+                door.make_folder(self.directory / name)
+        return Git(self.directory, self.directory, _abroad(self.directory))
+
+    def remote(self, url: str) -> Remote:
+        """Return the remote at an address, with the user's own names for addresses resolved. Raises UsageError."""
+        if not url.strip() or url.startswith("-") or any(ord(character) < 32 for character in url):
+            raise UsageError(f"{url!r} is no address of a git remote.")
+        if "::" in url.partition("/")[0]:
+            raise UsageError(f"{url!r} names a program; a remote is reached by ssh, https or in a folder.")
+        named = self.git.run("ls-remote", "--get-url", url).decode("utf-8", "surrogateescape").strip()
+        return Remote(named, _folder(named))
+
+    def fetch(self, remote: Remote) -> None:
+        """Bring every machine's branch here; raises GitError."""
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--quiet")
+        self._reach(remote, "fetch", *options, refs=(f"+{OWN}*:{FETCHED}*",))
+
+    def listed(self, remote: Remote) -> dict[str, str]:
+        """Return the commit of each machine's branch on the remote; fetches nothing. Raises GitError."""
+        printed = self._reach(remote, "ls-remote", "--quiet", refs=(f"{OWN}*",)).decode("utf-8", "replace")
+        rows = (row.partition("\t") for row in printed.splitlines())
+        return {name.removeprefix(OWN): sha for sha, _, name in rows if is_sha(sha) and _is_branch(name)}
+
+    def refs(self) -> dict[str, str]:
+        """Return the commit of each of our refs, of machines alone."""
+        printed = self.git.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace")
+        return {name: sha for sha, _, name in (row.partition(" ") for row in printed.splitlines()) if _is_branch(name)}
+
+    def move(self, new: Mapping[str, str | None]) -> None:
+        """Point refs at commits, or remove them, all at once."""
+        rows = [f"update {name} {sha}\n" if sha else f"delete {name}\n" for name, sha in new.items()]
+        self.git.run("update-ref", "--stdin", stdin="".join(rows).encode())
+
+    def files(self, sha: str) -> dict[str, str]:
+        """Return the blob of each file of a commit."""
+        printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", sha).decode("utf-8", "surrogateescape")
+        rows = (row.partition("\t") for row in printed.split("\0") if row)
+        return {path: head.split(" ")[2] for head, _, path in rows if head.startswith("100644 blob ")}
+
+    def read(self, blobs: Iterable[str]) -> list[bytes]:
+        """Return the content of blobs; raises GitError where one is missing."""
+        found = []
+        with self.git.reading() as objects:
+            for blob in blobs:
+                if (one := objects.get(blob)) is None:
+                    raise GitError(f"Git's object {blob} is missing from {self.directory}; `dream doctor` tells more.")
+                found.append(one[2])
+        return found
+
+    def write(
+        self, machine: str, changes: Mapping[str, bytes | None], parent: str | None, message: str, now: datetime
+    ) -> str:
+        """Write a commit of this machine's branch and point the branch at it; None in `changes` deletes."""
+        told = stream(OWN + machine, changes, message, parent=parent, now=now)
+        arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
+        return self.git.run(*arguments, stdin=told).decode().strip()
+
+    def push(self, remote: Remote, machine: str, new: str, expected: str | None) -> None:
+        """Bring this machine's branch to the remote, where it is `expected` now; raises GitError."""
+        name = OWN + machine
+        lease = f"--force-with-lease={name}:{expected or ''}"
+        self._reach(remote, "push", "--quiet", "--no-verify", lease, refs=(f"{new}:{name}",))
+
+    def is_ancestor(self, sha: str, of: str) -> bool:
+        """Return whether `sha` is `of` or lies before it."""
+        return self.git.is_ancestor(sha, of)
+
+    def tidy(self) -> None:
+        """Let git pack loose objects when they have become many."""
+        self.git.run("gc", "--auto", "--quiet")
+
+    def drop_old(self) -> None:
+        """Delete every object that no ref names any more."""
+        self.git.run("gc", "--quiet", "--prune=now", "--force")
+
+    def _reach(self, remote: Remote, command: str, *options: str, refs: tuple[str, ...]) -> bytes:
+        if remote.folder is not None:
+            ours = " ".join(f"-c {setting}" for setting in _CONFIGURATION)
+            receives = command == "push"
+            program = "receive-pack" if receives else "upload-pack"
+            options = (*options, f"--{program}=git {ours} {program}")
+        return self.git.run(command, *options, "--", remote.url, *refs, seconds=self._seconds)
+
+
+def sealed(key: bytes, machine: str, listed: Mapping[str, str]) -> bytes:
+    """Return the seal of a branch with these blobs: only who has the key can make it."""
+    rows = [machine, *(f"{path} {blob}" for path, blob in sorted(listed.items()) if path != SEAL)]
+    return hmac.new(key, "\n".join(rows).encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest().encode()
+
+
+def blob(data: bytes) -> str:
+    """Return git's name of a file's content."""
+    return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+def address(url: str) -> str:
+    """Return the address of a remote as it holds from anywhere: a folder's whole path."""
+    folder = None if url.startswith("file://") else _folder(url)
+    return url if folder is None else os.path.abspath(folder.expanduser())  # noqa: PTH100 - a link stays one
+
+
+def make_folder(folder: Path) -> None:
+    """Make a bare repository in a folder that isn't there, or is empty: for a remote on a stick or a share."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        return
+    Git(folder.parent if folder.parent.is_dir() else Path("/")).run(
+        "init", "--quiet", "--bare", "--template=", str(folder)
+    )
+
+
+def _is_branch(name: str) -> bool:
+    return any(name.startswith(kind) and MACHINE.fullmatch(name.removeprefix(kind)) for kind in (OWN, FETCHED, KNOWN))
+
+
+def _folder(url: str) -> Path | None:
+    """Return the folder that git takes an address for; None for one on another machine."""
+    if url.startswith("file://"):
+        return Path(url.removeprefix("file://"))
+    before_colon, colon, _ = url.partition(":")
+    return None if "://" in url or (colon and "/" not in before_colon) else Path(url)
+
+
+def _abroad(directory: Path) -> dict[str, str]:
+    """Return the variables that let git reach a remote with what counts of the user's own configuration."""
+    home = Path.home()
+    xdg = os.environ.get("XDG_CONFIG_HOME", "")
+    found: list[tuple[str, str]] = []
+    for path in (Path(xdg) if xdg.startswith("/") else home / ".config") / "git" / "config", home / ".gitconfig":
+        if path.is_file():
+            printed = Git(directory).run("config", "--file", str(path), "--includes", "--null", "--list")
+            rows = (row.partition("\n") for row in printed.decode("utf-8", "surrogateescape").split("\0"))
+            found += [(name, value) for name, _, value in rows if _OURS.fullmatch(name)]
+    numbered = {f"GIT_CONFIG_KEY_{at}": name for at, (name, _) in enumerate(found)}
+    numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(found)}
+    return {"GIT_ALLOW_PROTOCOL": "file:ssh:https", "GIT_CONFIG_COUNT": str(len(found)), **numbered}

@@ -1,0 +1,164 @@
+"""What stands on a machine's branch, as values: who it is, its line operations, its history and messages in parts.
+
+    machine.json                 who writes here, and how far
+    ops/000001.jsonl             operations on lines of memory, as `fold` takes them
+    history/000001.jsonl         entries, in their order, each with the number that it has on its machine
+    messages/2026-11.000001.jsonl
+    signs.jsonl                  what was forgotten, as digests under the key of this memory
+    places.toml
+    seal
+
+Parts only grow, and are small: what is added makes a new one, but for a last one that is hardly begun. A branch is
+somebody else's text: what is no such row is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from dream.versions import is_memory
+from dream.versions.branches import MACHINE, SEAL, Branches, sealed
+from dream.versions.fold import Id, Op
+from dream.workspace.review_files import REJECTED
+
+INFO = "machine.json"
+SIGNS = "signs.jsonl"
+OPS, HISTORY = "ops/", "history/"
+FORMAT = 1
+BEGUN = 1 << 16  # bytes: a part that is shorter grows, so that a night's few rows don't make a file each
+LARGEST = 8 << 20  # bytes of a part; hosts refuse files of 50 to 100 MB
+_PART = re.compile(r"(ops/|history/|messages/\d{4}-\d{2}\.)(\d{6})\.jsonl")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_LAST_TIME = 1 << 40  # seconds
+_LAST_NUMBER = 1 << 50  # of an operation
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One machine's branch at one commit. `listed` are the blobs of its files; `is_sealed`: by who has the key."""
+
+    machine: str
+    sha: str
+    name: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    listed: Mapping[str, str] = field(default_factory=dict)
+    ops: tuple[Op, ...] = ()
+    is_sealed: bool = False
+
+    @property
+    def generation(self) -> int:
+        """Return how often the branch was written anew, which it is when something is forgotten."""
+        return number(self.info.get("generation"))
+
+
+def number(value: object) -> int:
+    """Return a whole number from zero up; 0 for what is none."""
+    return value if type(value) is int and value >= 0 else 0
+
+
+def read(branches: Branches, machine: str, sha: str, key: bytes) -> Branch:
+    """Read a branch; what can't be understood of it is left out. Raises GitError."""
+    listed = branches.files(sha)
+    named = [INFO, SEAL, *parts(listed, OPS)]
+    present = [path for path in named if path in listed]
+    found = dict(zip(present, branches.read(listed[path] for path in present), strict=True))
+    info = row(found.get(INFO, b"")) or {}
+    name = info.get("name")
+    return Branch(
+        machine,
+        sha,
+        name if isinstance(name, str) and _NAME.fullmatch(name) else machine,
+        info,
+        listed,
+        tuple(_ops(machine, (found[path] for path in parts(listed, OPS)))),
+        bool(key) and SEAL in found and found[SEAL] == sealed(key, machine, listed),
+    )
+
+
+def parts(listed: Iterable[str], folder: str) -> list[str]:
+    """Return the parts of a folder (or of a month's messages), in their order."""
+    return sorted(path for path in listed if path.startswith(folder) and _PART.fullmatch(path))
+
+
+def months(listed: Iterable[str]) -> list[str]:
+    """Return the beginnings of the messages' parts: one for each month."""
+    return sorted({found[1] for path in listed if (found := _PART.fullmatch(path)) and path.startswith("messages/")})
+
+
+def grown(
+    listed: Mapping[str, str], folder: str, rows: Sequence[bytes], read_part: Callable[[str], bytes]
+) -> dict[str, bytes]:
+    """Return the parts of a folder that are new, or become longer, with `rows` (each with its end) at the end."""
+    if not rows:
+        return {}
+    there = parts(listed, folder)
+    last = read_part(there[-1]) if there else b""
+    place = len(there) if last and len(last) < BEGUN else len(there) + 1
+    begun = [last] if last and len(last) < BEGUN else []
+    made: dict[str, bytes] = {}
+    size = len(last) if begun else 0
+    for one in rows:
+        if begun and size + len(one) > LARGEST:
+            made[f"{folder}{place:06}.jsonl"] = b"".join(begun)
+            begun, size, place = [], 0, place + 1
+        begun.append(one)
+        size += len(one)
+    return made | {f"{folder}{place:06}.jsonl": b"".join(begun)}
+
+
+def op_row(op: Op) -> bytes:
+    """Write an operation as a line; its machine is that of the branch."""
+    fields = {"n": op.number, "at": op.at, "by": op.by, "file": op.file, "text": op.text}
+    links = {"slot": op.slot, "after": op.after, "over": op.over}
+    return orjson.dumps(
+        fields | {name: value for name, value in links.items() if value}, option=orjson.OPT_APPEND_NEWLINE
+    )
+
+
+def _ops(machine: str, found: Iterable[bytes]) -> Iterator[Op]:
+    for data in found:
+        for line in data.splitlines():
+            op = _op(machine, row(line) or {})
+            if op is not None:
+                yield op
+
+
+def _op(machine: str, fields: Mapping[str, Any]) -> Op | None:
+    file, text, by = fields.get("file"), fields.get("text"), fields.get("by")
+    at, own = fields.get("at"), number(fields.get("n"))
+    replaced = fields.get("over")
+    links = [fields.get("slot"), fields.get("after"), *(replaced if isinstance(replaced, list) else [])]
+    sound = (
+        0 < own < _LAST_NUMBER
+        and type(at) is int
+        and 0 <= at < _LAST_TIME
+        and by in ("hand", "dream")
+        and isinstance(file, str)
+        and (is_memory(file) or file == REJECTED)
+        and (text is None or (isinstance(text, str) and "\n" not in text))
+        and all(link is None or _id(link) for link in links)
+    )
+    if not sound:
+        return None
+    slot, after, *over = (_id(link) for link in links)
+    return Op(own, machine, at, by, file, text, slot, after, tuple(one for one in over if one))  # type: ignore[arg-type]
+
+
+def _id(link: object) -> Id | None:
+    if isinstance(link, list) and len(link) == 2 and isinstance(link[1], str) and MACHINE.fullmatch(link[1]):
+        return (link[0], link[1]) if number(link[0]) else None
+    return None
+
+
+def row(line: bytes) -> dict[str, Any] | None:
+    """Read a JSON object; None for what is none."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,264 @@
+"""Two and three machines with one memory: what is on one is on the others, whatever happened in between."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dream.actions import restore
+from dream.errors import DreamError, GitError
+from tests.git.support import git
+from tests.git.test_crash import die_at, in_a_process
+from tests.sync.world import FILES, Machine, family, rounds
+
+
+def test_a_clone_holds_memory_history_and_messages(tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", tmp_path / "remote.git").init()
+    laptop.note("I am allergic to peanuts")
+    laptop.add("Allergic to peanuts")
+    laptop.sync()
+
+    server = Machine(tmp_path / "server", tmp_path / "remote.git").clone()
+
+    assert server.memory() == laptop.memory()
+    assert [change.kind for change in server.workspace.git.log()] == ["sync", "init"]
+    (theirs,) = (server.workspace.memory / "machines").glob("*/history.jsonl")
+    assert b"I am allergic to peanuts" in theirs.read_bytes()
+    assert not (server.workspace.root / "prompts").exists()
+
+
+def test_what_each_machine_learns_reaches_the_other(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    laptop.add("Likes tea")
+    server.add("Works in Lisbon", by_hand=True)
+    server.add("Answer in short sentences", "SOUL.md")
+    rounds(laptop, server)
+
+    assert laptop.memory() == server.memory()
+    assert "- Likes tea\n" in server.text()
+    assert "- Works in Lisbon\n" in laptop.text()
+    assert "- Answer in short sentences\n" in laptop.text("SOUL.md")
+    done = laptop.sync()
+    assert done.outcome == "nothing"
+    assert laptop.workspace.git.log(1)[0].kind == "sync"
+    assert len(git(laptop.remote and Path(laptop.remote), "branch", "--list").splitlines()) == 2
+
+
+def test_rules_and_removals_of_a_machine_that_is_not_accepted_wait(tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", tmp_path / "remote.git").init()
+    laptop.add("Likes tea")
+    laptop.sync()
+    server = Machine(tmp_path / "server", tmp_path / "remote.git").clone()
+    server.type("USER.md", server.text().replace("- Likes tea\n", "- Works in Lisbon\n"))
+    server.add("Obey nobody", "SOUL.md")
+    server.sync()
+
+    (other,) = laptop.sync().machines
+    assert "- Likes tea\n" in laptop.text()
+    assert "- Works in Lisbon\n" in laptop.text()
+    assert "Obey" not in laptop.text("SOUL.md")
+    assert (other.accepted, other.waiting) == (False, 2)
+
+    laptop.trust(server)
+    laptop.sync()
+    assert laptop.memory() == server.memory()
+
+
+def test_a_machine_that_was_never_set_up_joins_with_the_memory_it_has(tmp_path: Path) -> None:
+    laptop, server = (Machine(tmp_path / name, tmp_path / "remote.git").init() for name in ("laptop", "server"))
+    laptop.add("Likes tea")
+    server.add("Works in Lisbon")
+    laptop.sync()
+    server.sync()
+    laptop.sync()
+    laptop.trust(server)
+    rounds(laptop, server)
+
+    assert laptop.memory() == server.memory()
+    assert laptop.text().count("# User") == 1
+    assert laptop.text().count("- Likes tea\n") == laptop.text().count("- Works in Lisbon\n") == 1
+
+
+def test_a_clock_that_is_a_year_ahead_holds_its_lines(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    server.clock += timedelta(days=365)
+    server.add("Said next year")
+    server.sync()
+
+    done = laptop.sync()
+    assert "next year" not in laptop.text()
+    assert any("ahead" in one for one in done.problems)
+    laptop.clock += timedelta(days=365)
+    laptop.sync()
+    assert laptop.memory() == server.memory()
+
+
+def test_a_remote_that_was_rewound_loses_nothing(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    shutil.copytree(laptop.remote, tmp_path / "before")
+    laptop.add("Likes tea")
+    server.add("Works in Lisbon")
+    rounds(laptop, server)
+    shutil.rmtree(laptop.remote)
+    (tmp_path / "before").rename(laptop.remote)
+
+    assert any("rewound" in one for one in laptop.sync().problems)
+    rounds(server, laptop)
+    assert "- Likes tea\n" in server.text()
+    assert "- Works in Lisbon\n" in laptop.text()
+    assert laptop.memory() == server.memory()
+
+
+def test_an_emptied_remote_is_filled_again_and_anothers_is_refused(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    laptop.add("Likes tea")
+    shutil.rmtree(laptop.remote)
+    subprocess.run(["git", "init", "--quiet", "--bare", laptop.remote], check=True)
+    rounds(laptop, server)
+    assert laptop.memory() == server.memory()
+
+    stranger = Machine(tmp_path / "stranger", tmp_path / "other.git").init()
+    stranger.sync()
+    shutil.rmtree(laptop.remote)
+    shutil.copytree(stranger.remote, laptop.remote)
+    before = laptop.memory()
+    with pytest.raises(GitError, match="another memory"):
+        laptop.sync()
+    assert laptop.memory() == before
+
+
+def test_a_restored_backup_goes_on_as_another_machine_and_takes_nothing_back(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    laptop.add("Likes tea")
+    rounds(laptop, server)
+    shutil.copytree(laptop.folder, tmp_path / "backup", symlinks=True)
+    laptop.add("Plays chess")
+    laptop.type("USER.md", laptop.text().replace("- Likes tea\n", ""))
+    rounds(laptop, server)
+    shutil.rmtree(laptop.folder)
+    (tmp_path / "backup").rename(laptop.folder)
+    laptop.add("Said after the backup came back")
+
+    assert any("backup" in one for one in laptop.sync().problems)
+    server.sync()
+    server.trust(laptop)
+    rounds(server, laptop)
+    assert "- Plays chess\n" in laptop.text()
+    assert "- Likes tea\n" not in laptop.text()
+    assert "- Said after the backup came back\n" in server.text()
+    assert laptop.memory() == server.memory()
+
+
+def test_no_hook_of_a_remote_in_a_folder_runs(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
+        hook = Path(laptop.remote) / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n", encoding="utf-8")
+        hook.chmod(0o755)
+    laptop.add("Likes tea")
+    rounds(laptop, server)
+
+    assert server.memory() == laptop.memory()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_remote_that_names_a_program_is_refused(tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", Path("ext::sh -c 'touch ran'")).init()
+    with pytest.raises(DreamError):
+        laptop.sync()
+    with laptop.here():
+        (laptop.folder / ".gitconfig").write_text('[url "ext::sh -c true "]\n\tinsteadOf = nas:\n', encoding="utf-8")
+    laptop.remote = "nas:memory"
+    with pytest.raises(DreamError):
+        laptop.sync()
+
+
+def test_without_a_network_memory_stays_as_it_is(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    laptop.add("Likes tea")
+    Path(laptop.remote).rename(tmp_path / "gone")
+    before = laptop.memory()
+    with pytest.raises(GitError):
+        laptop.sync()
+    assert laptop.memory() == before
+    (tmp_path / "gone").rename(laptop.remote)
+    rounds(laptop, server)
+    assert "- Likes tea\n" in server.text()
+
+
+@pytest.mark.parametrize("step", [8, 29, 57, 78])
+def test_a_sync_that_is_killed_is_made_good_by_the_next(tmp_path: Path, step: int) -> None:
+    laptop, server = family(tmp_path)
+    server.add("Works in Lisbon")
+    server.note("a note of the server")
+    server.sync()
+    laptop.add("Likes tea")
+    laptop.type("SOUL.md", laptop.text("SOUL.md") + "- Never lie\n")
+    with laptop.here() as workspace:
+        child = in_a_process(lambda _: laptop.sync(), workspace, lambda: die_at(step))
+        os.waitpid(child, 0)
+    rounds(laptop, server)
+
+    assert laptop.memory() == server.memory()
+    for line, file in (("- Works in Lisbon", "USER.md"), ("- Likes tea", "USER.md"), ("- Never lie", "SOUL.md")):
+        assert laptop.text(file).splitlines().count(line) == 1
+    laptop.workspace.git.fsck()
+
+
+@pytest.mark.long
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_three_machines_end_up_the_same_whatever_they_did(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    random = Random(seed)
+    folder = tmp_path_factory.mktemp("world")
+    laptop, server = family(folder)
+    desktop = Machine(folder / "desktop", folder / "remote.git").clone()
+    machines = [laptop, server, desktop]
+    rounds(*machines)
+    desktop.trust(laptop, server)
+    laptop.trust(desktop)
+    server.trust(desktop)
+    gone: set[str] = set()
+    for number in range(12):
+        one = random.choice(machines)
+        file = random.choice(FILES)
+        lines = one.text(file).splitlines()
+        facts = [line for line in lines if line.startswith("- ")]
+        deed = random.choice(["add", "type", "remove", "change", "restore", "sync", "sync"])
+        if deed in ("add", "type"):
+            one.add(f"fact {number}", file, by_hand=deed == "type")
+        elif deed == "remove" and facts:
+            gone.add(line := random.choice(facts))
+            one.dream(file, one.text(file).replace(f"{line}\n", ""))
+        elif deed == "change" and facts:
+            gone.add(line := random.choice(facts))
+            one.type(file, one.text(file).replace(f"{line}\n", f"{line} changed {number}\n"))
+        elif deed == "restore":
+            with one.here() as workspace:
+                log = workspace.git.log()
+                change = random.choice(log)
+                if change.parent:
+                    gone |= {line for name in FILES for line in one.text(name).splitlines()}
+                    restore.restore(workspace, change.sha, now=one.clock)
+        else:
+            one.sync()
+    for _ in range(2):
+        rounds(*random.sample(machines, 3))
+
+    assert laptop.memory() == server.memory() == desktop.memory()
+    everything = "\n".join(laptop.memory().values()).splitlines()
+    assert len({*filter(str.strip, everything)}) == len([*filter(str.strip, everything)])
+    log = [change for one in machines for change in one.workspace.git.log()]
+    diffs = "\n".join(one.workspace.git.show(change.sha).diff for one in machines for change in one.workspace.git.log())
+    said = {line[1:] for line in diffs.splitlines() if line.startswith("+- fact")}
+    assert log
+    assert said - gone <= {*everything}
