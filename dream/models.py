@@ -74,7 +74,8 @@ class NewEntry:
     end of the span; both are empty where nobody knows the identities. `said` is when the last of its messages was,
     aware, where that is known. `lines` has a value for each line of the content, or none where nothing is known of any.
     `place` is the id of where it was said, empty for nowhere in particular.
-    `kept` counts the messages that were kept together with it.
+    `kept` counts the messages that were kept together with it. `rereads` are the cursors of entries whose messages were
+    read again for it: it takes their place.
     """
 
     kind: Kind
@@ -89,6 +90,7 @@ class NewEntry:
     lines: tuple[EntryLine, ...] = ()
     place: str = ""
     kept: int = 0
+    rereads: tuple[int, ...] = ()
 
     @property
     def by_agent(self) -> bool:

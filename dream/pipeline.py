@@ -30,6 +30,7 @@ from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from dream.consolidate.feed import Feed
+    from dream.consolidate.reread import Wanted
     from dream.consolidate.talk import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm import Model
@@ -86,7 +87,67 @@ def consolidate(
     return _recorded(workspace, replace(report, models=settings.model_for("consolidator")), now)
 
 
-def run(
+def reread(
+    workspace: Workspace,
+    wanted: Wanted,
+    *,
+    settings: Settings,
+    now: datetime,
+    progress: Progress | None = None,
+    model: Model | None = None,
+) -> ConsolidateReport:
+    """Read again what is `wanted` with the model that is set now; what comes of it is history, and waits to be dreamt.
+
+    The caller holds the lock of runs. It is noted until all of it is read: the next night goes on where this one was
+    stopped, by a bound, a kill, or a model that can't be reached.
+    """
+    from dream.consolidate import reread as again
+    from dream.llm.spending import open_meter, open_model
+
+    diagnostics: list[Diagnostic] = []
+    done: list[again.Reread] = []
+    stopped: DreamError | None = None
+    sessions: set[str] = set()
+    watch = progress or _nobody
+    again.note(workspace.private, wanted)
+    try:
+        meter = open_meter(Bills(workspace.private), settings, now, watch)
+        asked = model or open_model(settings, "consolidator", meter)
+
+        def before(session: str) -> None:
+            sessions.add(session)
+            watch(Step(f"reading {session} again"))
+
+        done.extend(
+            again.read_again(
+                workspace.history,
+                again.stretches(workspace.history, wanted),
+                asked,
+                settings,
+                now=now,
+                folder=workspace.prompts,
+                report=diagnostics.append,
+                before=before,
+            )
+        )
+        again.over(workspace.private)
+    except (SpendingLimit, ModelError) as error:
+        stopped = error
+    entries = [entry.cursor for one in done for entry in one.entries]
+    report = ConsolidateReport(
+        outcome="appended" if entries else "nothing" if stopped is None else "failed",
+        sessions=len(sessions),
+        messages=sum(one.messages for one in done),
+        entries=(min(entries), max(entries)) if entries else None,
+        usage=sum((one.usage for one in done), Usage()),
+        diagnostics=tuple(diagnostics),
+        reason=str(stopped or ("" if entries else "nothing is left to be read again")),
+        models=settings.model_for("consolidator"),
+    )
+    return _recorded(workspace, report, now)
+
+
+def run(  # noqa: PLR0913 - what a caller may set of a run, by name
     workspace: Workspace,
     *,
     settings: Settings,
@@ -96,12 +157,13 @@ def run(
     progress: Progress | None = None,
     models: Models | None = None,
     locked: bool = False,
+    batch: str = "",
 ) -> RunReport:
     """Dream until nothing is left, or `max_batches` times; each dream is one commit.
 
     What goes wrong ends the run: the dreams before it stay, the one that failed changed nothing, and the
     report says why. With `dry_run` nothing is written, not even a record, but for what a call cost. `locked`: the
-    caller holds the lock.
+    caller holds the lock. `batch` is the id that its commits share, with those of other runs; else it gets one.
     `progress` is told of each dream before and after it, and of each model that is asked. With a clock as `now` each
     commit carries its own time.
     Raises Busy when another run holds the workspace.
@@ -121,7 +183,9 @@ def run(
             # 3. Else the entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
             else:
                 with workspace.git.reading() if workspace.git.exists else nullcontext():
-                    report = _dreamt(workspace, settings, clock, max_batches, dry_run, progress or _nobody, models)
+                    report = _dreamt(
+                        workspace, settings, clock, max_batches, dry_run, progress or _nobody, models, batch
+                    )
         except DreamError as error:
             report = RunReport("failed", (), str(error), failure_status=error.exit_status)
         # 4. Every run leaves a record, also one that did nothing: it says why.
@@ -245,6 +309,7 @@ def _dreamt(
     dry_run: bool,
     watch: Progress,
     models: Models | None,
+    batch_id: str,
 ) -> RunReport:
     """Dream batch after batch, then tidy up; what goes wrong ends it, and the dreams before it stay."""
     from dream.dreaming.dreamer import Dreamer
@@ -255,7 +320,7 @@ def _dreamt(
     batches: list[BatchReport] = []
     failure = None
     try:
-        dreamer = Dreamer(workspace, models, settings, now, dry_run, clock)
+        dreamer = Dreamer(workspace, models, settings, now, dry_run, clock, batch_id)
         for batch in _dreams(workspace, dreamer, max_batches, watch):
             batches.append(batch)
             watch(Step("", ended=batch))

@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "sources": "List the agents found on this machine, and choose which are read every night.",
     "models": "List the models that can read on this machine, choose one, or try one.",
     "consolidate": "Read transcripts and append to history what is new in them.",
+    "reread": "Read the kept messages again with the model set now, and dream what comes of it.",
     "run": "Dream until nothing is left: distil new history into the memory files.",
     "nightly": "Consolidate the configured sources, then dream: what cron calls.",
     "log": "List the changes of memory, newest first, or show one.",

@@ -102,6 +102,10 @@ def use(name: str, yes: bool, directory: Path | None, as_json: bool) -> int | No
         output.emit(reader)
     else:
         output.say(f"Model: {show.model_line(workspace.settings(using=()))}", bold=True, fold=True)
+        if reader.kind != "default" and workspace.history.last_cursor():
+            output.say(
+                "What it has read until now stays as it is; to read it again: dream reread --estimate", fold=True
+            )
     return None
 
 

@@ -52,6 +52,8 @@ def held_under(history: History, keys: Iterable[str]) -> dict[str, SessionInHist
     found: dict[str, SessionInHistory] = {}
     pattern = re.compile(f"(?:{'|'.join(map(re.escape, keys))})" + r"(?:~[\w-]{8})?", re.ASCII)
     for entry in history.of(pattern):
+        if entry.rereads:
+            continue
         one = found.setdefault(entry.session or "", SessionInHistory())
         if entry.span is not None and entry.span[1] > one.position:
             one.position, one.prefix = entry.span[1], entry.prefix

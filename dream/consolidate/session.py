@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from dream.consolidate.cut import Item
+from dream.history.entries import current
 from dream.models import Message
 from dream.text import tokens
 from dream.text.safe import mend_surrogates
@@ -187,7 +188,8 @@ class Session:
 
     def _newest_lines(self, most: int) -> str:
         lines: list[str] = []
-        told = (entry for entry in self._history.of_backwards(self.key) if entry.kind in ("summary", "raw"))
+        read = current(self._history.of_backwards(self.key))
+        told = (entry for entry in read if entry.kind in ("summary", "raw"))
         for line in (line for entry in told for line in reversed(entry.content.splitlines())):
             most -= tokens.estimate(line) + 1
             if most < 0:

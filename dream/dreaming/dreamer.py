@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
-from dream.dreaming import commit, phase1, phase2, queue, tidy
+from dream.dreaming import commit, giveway, phase1, phase2, queue, tidy
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Brief, Draft
 from dream.dreaming.editing import Editing
@@ -20,7 +20,7 @@ from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm import Model
 from dream.llm.spending import Meter
 from dream.memory import memory_file, place_of
-from dream.models import Entry, Finding, Proposal
+from dream.models import Entry, Finding, Proposal, Rejected
 from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
 from dream.versions import log, transaction
@@ -118,6 +118,7 @@ class Dreamer:
         now: datetime,
         dry_run: bool,
         clock: Callable[[], datetime] | None = None,
+        batch: str = "",
     ) -> None:
         self._workspace = workspace
         self._models = models
@@ -130,7 +131,7 @@ class Dreamer:
         self._imagined: dict[str, bytes | None] = {}  # what a dry run would have written
         self._numbers = ProposalNumbers(workspace.git, workspace.private)
         self._heard: dict[int, Heard] = {}
-        self._batch = log.new_batch()  # what one run commits can be taken back as a whole
+        self._batch = batch or log.new_batch()  # what one run commits can be taken back as a whole
 
     def next_batch(self) -> list[Entry]:
         """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
@@ -147,16 +148,17 @@ class Dreamer:
         left_out: list[str] = []
         # 1. What is there now; the draft begins as a copy of it.
         found = self._look().within("")
-        evidence = gather(map(self._hear, batch), found.texts.values(), self._settings.owners)
+        shown, restored = self._given_way(found, batch)
+        evidence = gather(map(self._hear, batch), shown.texts.values(), self._settings.owners)
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
         try:
-            findings = self._analyse(batch, found, evidence, left_out)
+            findings = self._analyse(batch, shown, evidence, left_out)
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
         vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
-        findings, withdrawn = queue.withdrawn(findings, found.pending, found.texts, vouched)
-        edited = self._edit(findings, found, evidence)
+        findings, withdrawn = queue.withdrawn(findings, shown.pending, shown.texts, vouched)
+        edited = self._edit(findings, shown, evidence, restored)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
         waiting = queue.queued(edited.held, findings, found.pending, last, self._clock())
@@ -202,8 +204,13 @@ class Dreamer:
         return report if report.commit else None
 
     def _batch_after(self, cursor: int) -> list[Entry]:
-        entries = self._workspace.history.after(cursor)
+        entries = (one for one in self._workspace.history.after(cursor) if one.cursor not in self._replaced)
         return next(phase1.batches(entries, self._models.phase1, self._brief, self._hear), [])
+
+    @cached_property
+    def _replaced(self) -> frozenset[int]:
+        """The cursors of what was not dreamt yet and has been read again meanwhile: the new entries are dreamt."""
+        return frozenset(cursor for one in self._workspace.history.after(self._cursor) for cursor in one.rereads)
 
     def _hear(self, entry: Entry) -> Heard:
         """Return what an entry vouches for; read once, however often a batch is cut anew."""
@@ -231,7 +238,21 @@ class Dreamer:
         self._answered = True
         return findings
 
-    def _edit(self, findings: Sequence[Finding], found: Snapshot, evidence: BatchEvidence) -> Edited:
+    def _given_way(self, found: Snapshot, batch: Sequence[Entry]) -> tuple[Snapshot, tuple[Rejected, ...]]:
+        """Return the files without what rests on nothing but what `batch` read again, and what restores took out."""
+        cursors = giveway.replaced(self._workspace.history, batch)
+        if not cursors:
+            return found, ()
+        texts = giveway.given_way(self._workspace, found, cursors)
+        return replace(found, texts=texts), giveway.restored_over(self._workspace, found.texts)
+
+    def _edit(
+        self,
+        findings: Sequence[Finding],
+        found: Snapshot,
+        evidence: BatchEvidence,
+        restored: Sequence[Rejected] = (),
+    ) -> Edited:
         if not findings:
             return Edited(Draft(found.texts), (), ())
         findings, rules = evidence.in_own_words(findings, found.texts)
@@ -239,6 +260,7 @@ class Dreamer:
             before=found.texts,
             person_lines=found.person_lines,
             rejected=self._workspace.rejected(),
+            restored=restored,
             evidence=evidence,
             rules=rules,
             learnt=partial(trace.said, self._workspace),

@@ -36,6 +36,7 @@ GuardName = (
         "person-edit",
         "loss",
         "rejected-fact",
+        "restored",
         "kept-line",
         "rule-source",
         "instruction",
@@ -97,6 +98,7 @@ class Protected:
     before: Mapping[MemoryFile, str]
     person_lines: Mapping[MemoryFile, frozenset[str]]
     rejected: Sequence[Rejected]
+    restored: Sequence[Rejected] = ()
     evidence: BatchEvidence = NOTHING_HEARD
     rules: frozenset[str] = frozenset()
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
@@ -124,6 +126,16 @@ def rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdi
                 return Verdict(
                     "held", "rejected-fact", f"much like what a person took back on {when}: {quoted(fact.text)}"
                 )
+    return None
+
+
+def restored(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What a restore took out is not written again by reading the same messages once more, unless a person says so."""
+    for line in case.added:
+        for fact in protected.restored:
+            if same_fact(fact.text, line) or near_fact(fact.text, line):
+                reason = f"you took it out on {fact.at:%Y-%m-%d} with a restore: {quoted(fact.text)}"
+                return Verdict("held", "restored", reason)
     return None
 
 
@@ -339,6 +351,7 @@ def _fact(line: str) -> str:
 
 GUARDS: tuple[Guard, ...] = (
     rejected_fact,
+    restored,
     kept_line,
     older,
     markup_flaw,

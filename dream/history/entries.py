@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, get_args
@@ -63,9 +63,18 @@ def entry_of(new: NewEntry, cursor: int, at: datetime, machine: str = "") -> Ent
 _KNOWN = [one.name for one in fields(NewEntry) if one.name not in ("content", "session", "tokens")]
 
 
+def current(newest_first: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield entries, newest first, without those whose messages a later one has read again."""
+    replaced: set[int] = set()
+    for entry in newest_first:
+        if entry.cursor not in replaced:
+            yield entry
+        replaced.update(entry.rereads)
+
+
 def outlined(entry: Entry) -> Outline:
     """Return what the index keeps of an entry."""
-    end = entry.span[1] if entry.span else 0
+    end = entry.span[1] if entry.span and not entry.rereads else 0  # what is read again is no progress
     return Outline(entry.cursor, entry.session, end, entry.tokens, "", entry.prefix, entry.ids)
 
 
@@ -93,7 +102,8 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
     if entry.model is not None:
         row["model"] = entry.model
     lines = [_line_row(line) for line in entry.lines]
-    last = {"place": entry.place, "machine": entry.machine, "lines": lines, "kept": entry.kept, "more": more}
+    last: dict[str, Any] = {"place": entry.place, "machine": entry.machine, "lines": lines}
+    last |= {"rereads": entry.rereads, "kept": entry.kept, "more": more}
     row |= {name: value for name, value in last.items() if value}
     return sealed(orjson.dumps(row), before)
 
@@ -125,6 +135,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         said=None if (said := _time(row, zone, "said")) == NO_TIME else said,
         lines=_lines(row, content),
         place=place if isinstance(place := row.get("place"), str) else "",
+        rereads=_numbers(row.get("rereads")),
         kept=row["kept"] if type(row.get("kept")) is int else 0,
         machine=row["machine"] if isinstance(row.get("machine"), str) else "",
     )
@@ -133,7 +144,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
 def outline(line: bytes) -> Outline:
     """Read only what the index needs of a line; raises BrokenRow exactly where `decode` does."""
     row, flaw = _row(line)
-    span = _span(row) if "span" in row else None
+    span = _span(row) if "span" in row and "rereads" not in row else None
     if span is None:
         return Outline(row["cursor"], _session(row), 0, _tokens(row), flaw)
     ids, prefix = _identities(row, span) if "ids" in row else ("", "")

@@ -210,6 +210,10 @@ class History:
             found.setdefault(entry.cursor, entry)
         return [found[cursor] for cursor in cursors if cursor in found]
 
+    def reread(self) -> frozenset[int]:
+        """Return the cursors of the entries whose messages a later entry has read again."""
+        return frozenset(cursor for entry in self.after(0) for cursor in entry.rereads)
+
     def last(self, count: int) -> list[Entry]:
         """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
         return list(islice(self.backwards(), count))[::-1]
@@ -480,7 +484,7 @@ class History:
 
     def _refuse_stale(self, new: Iterable[NewEntry], size: int) -> None:
         for one in new:
-            if one.span is not None and one.session is not None:
+            if one.span is not None and one.session is not None and not one.rereads:
                 position, _ = self._tail_at(size, one.session)
                 if one.span[0] < position:
                     raise StalePosition(

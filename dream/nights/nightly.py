@@ -22,6 +22,7 @@ from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 from dream.workspace.workspace import Workspace, absent
 
+REREADING = "reread.json"  # in .dream/, while one is under way
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
 OVER = "stopped before the next step, the night is over; the next one goes on here"
@@ -36,6 +37,7 @@ class NightReport:
     consolidated: ConsolidateReport | None
     problems: tuple[str, ...] = ()
     embedded: Usage = field(default_factory=Usage)  # what the vectors cost
+    reread: ConsolidateReport | None = None  # what a rereading came to that was under way
 
     @property
     def exit_status(self) -> int:
@@ -50,7 +52,8 @@ class NightReport:
     @property
     def usage(self) -> Usage:
         """Add up what the night cost."""
-        return self.run.usage + (self.consolidated.usage if self.consolidated else Usage()) + self.embedded
+        read = (one.usage for one in (self.consolidated, self.reread) if one)
+        return sum(read, self.run.usage + self.embedded)
 
 
 def night(
@@ -84,17 +87,19 @@ def night(
         # 1. What the agents wrote since the last night becomes history.
         if read is None:
             read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
-        # 2. History becomes memory, one dream at a time.
-        dreamt = _dream(workspace, _left(settings, read), at, step(1.0, OVER))
-        # 3. What was said gets vectors, where a model for them is named.
+        # 2. A rereading that was stopped goes on.
+        again, batch = _read_again(workspace, _left(settings, read), at(), step(READING_SHARE, READ_ENOUGH))
+        # 3. History becomes memory, one dream at a time.
+        dreamt = _dream(workspace, _left(_left(settings, read), again), at, step(1.0, OVER), batch)
+        # 4. What was said gets vectors, where a model for them is named.
         embedded, trouble = _embed(workspace, _left(_left(settings, read), dreamt), at, step(1.0, OVER))
-        # 4. What came of it goes to the other machines.
+        # 5. What came of it goes to the other machines.
         synced += [one for one in _sync(workspace, settings, at(), takes=False) if one not in synced]
-        # 5. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
+        # 6. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
             stamp.stamp(workspace.private, now)
-    # 6. Whoever wants to know is told.
-    report = NightReport(dreamt, read, embedded=embedded)
+    # 7. Whoever wants to know is told.
+    report = NightReport(dreamt, read, embedded=embedded, reread=again)
     unread = listing.unread_agents(workspace, settings, at(), home=Path.home(), environ=environ)
     return replace(report, problems=(*missing, *synced, *trouble, *unread, *_tell(report, settings, workspace)))
 
@@ -199,9 +204,25 @@ def _left(settings: Settings, read: ConsolidateReport | RunReport | None) -> Set
     )
 
 
-def _dream(workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress) -> RunReport:
+def _read_again(
+    workspace: Workspace, settings: Settings, now: datetime, step: Progress
+) -> tuple[ConsolidateReport | None, str]:
+    """Go on with a rereading that is under way; return what it came to, and the id that its commits share."""
+    if not (workspace.private / REREADING).exists():  # as on most nights
+        return None, ""
+    from dream.consolidate.reread import noted
+
+    wanted = noted(workspace.private)
+    if wanted is None:
+        return None, ""
+    return pipeline.reread(workspace, wanted, settings=settings, now=now, progress=step), wanted.batch
+
+
+def _dream(
+    workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress, batch: str
+) -> RunReport:
     try:
-        return pipeline.run(workspace, settings=settings, now=clock, progress=step, locked=True)
+        return pipeline.run(workspace, settings=settings, now=clock, progress=step, locked=True, batch=batch)
     except DreamError as error:
         return RunReport("failed", (), str(error), failure_status=error.exit_status)
 

@@ -28,6 +28,7 @@ from dream.recall.search_index import (
     MESSAGE,
     OF_ONESELF,
     OF_SOURCE,
+    REREADS,
     B,
     Found,
     SearchIndex,
@@ -316,8 +317,11 @@ class Search:
         if self._workspace is None or "history" not in self._wanted.kinds or self._wanted.speaker:
             return
         found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within())
-        for entry in self._workspace.history.numbered([one.position for one in found]):
-            yield from self._entry(entry)
+        cursors = [one.position for one in found]
+        replaced = self._index.counts(f"{REREADS}{cursor}" for cursor in cursors)
+        for entry in self._workspace.history.numbered(cursors):
+            if f"{REREADS}{entry.cursor}" not in replaced:
+                yield from self._entry(entry)
 
     def _entry(self, entry: Entry) -> Iterator[Hit]:
         """Yield the best line of an entry, and each that holds a rare word which none before it does."""

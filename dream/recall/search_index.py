@@ -47,7 +47,7 @@ HISTORY = "history"  # the name of the source that entries come from
 K1, B = 1.0, 0.5  # BM25
 AGENTS = ("assistant", "tool", "system")  # who tells nothing of himself
 # What a document can be asked for beside its words; no word begins with these.
-IN_SESSION, OF_SOURCE, BY_SPEAKER, OF_ONESELF = "\1", "\2", "\3", "\4"
+IN_SESSION, OF_SOURCE, BY_SPEAKER, OF_ONESELF, REREADS = "\1", "\2", "\3", "\4", "\5"
 
 _DOC = "id, recall_doc.session, position, file, start, day, speaker, marks"
 _BEGUN = "SELECT id FROM recall_session WHERE key >= ? AND key < ? || char(1114111) LIMIT 2"
@@ -351,7 +351,7 @@ def _next(history: History, read: Mapping[str, tuple[int, bytes]]) -> _Part | No
         _Document(
             *(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, 0),
             terms(one.content),
-            _filed(one.session),
+            (*_filed(one.session), *(f"{REREADS}{cursor}" for cursor in one.rereads)),
         )
         for one in entries
         if one.content

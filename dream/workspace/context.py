@@ -141,9 +141,10 @@ def undreamt(
 ) -> Iterator[Entry]:
     """Yield the entries above cursor `dreamt` that say something, newest first; not those that `beside` holds whole."""
     from dream.history import legacy
+    from dream.history.entries import current
 
     held = set(beside.splitlines())
-    for entry in newest_first:
+    for entry in current(newest_first):
         if entry.cursor <= dreamt:
             return
         ours = (session is None or entry.session in (session, None)) and entry.session != legacy.SESSION

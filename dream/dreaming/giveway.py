@@ -1,0 +1,58 @@
+"""What gives way to a rereading: lines of memory that rest on nothing but entries whose place others have taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from dream.dreaming.commit import Snapshot
+from dream.history.history import History
+from dream.models import Entry, MemoryFile, Rejected
+from dream.workspace import trace
+from dream.workspace.workspace import Workspace
+
+_DECIDED = re.compile(r"\(\w+ in review: [\d, ]+\)$")  # how the subject of a decision of a person's ends
+
+
+def replaced(history: History, batch: Sequence[Entry]) -> frozenset[int]:
+    """Return the cursors that the entries of `batch`, and those of the same rereading before it, take the place of."""
+    cursors = {cursor for entry in batch for cursor in entry.rereads}
+    before = batch[0].cursor - 1
+    while cursors and (found := history.between(before, before)) and found[0].rereads:
+        cursors.update(found[0].rereads)
+        before -= 1
+    return frozenset(cursors)
+
+
+def given_way(workspace: Workspace, found: Snapshot, cursors: Collection[int]) -> dict[MemoryFile, str]:
+    """Return the files without the lines that rest on `cursors` alone.
+
+    What a person wrote, or accepted in review, stays.
+    """
+    lines = [(file, line) for file, text in found.texts.items() for line in trace.facts(text)]
+    accepted = {step.change.sha for step in trace.steps(workspace) if _DECIDED.search(step.change.subject)}
+    gone = {
+        (origin.file, origin.line)
+        for origin in trace.trace(workspace, lines)
+        if origin.entries
+        and set(origin.entries) <= set(cursors)
+        and accepted.isdisjoint(origin.commits)
+        and origin.line.rstrip() not in found.person_lines.get(origin.file, ())
+    }
+    return {file: _without(text, {line for path, line in gone if path == file}) for file, text in found.texts.items()}
+
+
+def _without(text: str, gone: Collection[str]) -> str:
+    return "".join(row for row in text.splitlines(keepends=True) if row.rstrip("\n") not in gone)
+
+
+def restored_over(workspace: Workspace, texts: Mapping[MemoryFile, str]) -> tuple[Rejected, ...]:
+    """Return the lines that a restore took out and that stand nowhere now: to write them again is a person's to say."""
+    there = {line for text in texts.values() for line in trace.facts(text)}
+    return tuple(
+        Rejected(step.change.time, file, line, f"restore {step.change.sha[:10]}")
+        for step in trace.steps(workspace)
+        if step.change.kind == "restore"
+        for file, line in step.removed
+        if line not in there and any(line == fact for fact in trace.facts(line))
+    )

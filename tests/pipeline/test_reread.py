@@ -1,0 +1,146 @@
+"""Reading again: another model reads the kept messages, and its memory takes the place of the first one's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from dream import Workspace, pipeline
+from dream.actions.restore import restore_batch
+from dream.consolidate import reread
+from dream.dreaming.dreamer import Models
+from dream.errors import ModelInaccessible
+from dream.llm import ChatMessage
+from dream.llm.spending import Meter
+from dream.settings import Settings
+from tests.cli.commands import dream
+from tests.scripted import Answer, ScriptedModel
+
+NOW = datetime(2026, 12, 1, 3, tzinfo=UTC)
+SETTINGS = Settings(timezone="UTC")
+WANTED = reread.Wanted(batch="b-0123abcd")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    assert dream("demo", tmp_path / "demo").status == 0
+    return Workspace.open(tmp_path / "demo")
+
+
+def files(workspace: Workspace) -> dict[str, str]:
+    return {name: workspace.read_file(name) for name in workspace.files()}
+
+
+def summarised(messages: Sequence[ChatMessage]) -> str:
+    """Answer as a model that keeps one thing of what it is given."""
+    told = messages[-1].content
+    if "I moved to Lisbon" in told:
+        at = told[: told.index("I moved to Lisbon")].rpartition("[")[2].partition("]")[0]
+        return f"- The user lives in Lisbon since 7 November 2026 {{{at}}}"
+    return "(nothing)"
+
+
+def found(messages: Sequence[ChatMessage]) -> str:
+    rows = [row for row in messages[-1].content.splitlines() if row.startswith("[") and " summary" in row]
+    cursor = rows[-1].partition("]")[0][1:] if rows else ""
+    return f"[USER/Person] The user lives in Lisbon since 7 November 2026 {{{cursor}}}" if cursor else "[SKIP]"
+
+
+def again(workspace: Workspace, answer: Answer = summarised) -> None:
+    pipeline.reread(workspace, WANTED, settings=SETTINGS, now=NOW, model=ScriptedModel(answer))
+    one = ScriptedModel(found)
+    models = Models(one, one, Meter(SETTINGS))
+    pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models, batch=WANTED.batch)
+
+
+def test_the_same_model_makes_the_same_memory_of_it(workspace: Workspace) -> None:
+    before = {name: sorted(text.splitlines()) for name, text in files(workspace).items()}
+
+    done = dream("reread", "--yes", "-w", workspace.root)
+
+    assert done.status == 0, done.err
+    assert {name: sorted(text.splitlines()) for name, text in files(workspace).items()} == before
+    assert "Nothing is there to be read again" in dream("reread", "--yes", "-w", workspace.root).out
+    assert dream("doctor", "-w", workspace.root).status == 0
+
+
+def test_lines_of_the_old_reading_give_way_and_what_a_person_decided_stays(workspace: Workspace) -> None:
+    soul = workspace.root / "SOUL.md"
+    soul.write_text(soul.read_text().replace("Tests must never read", "Tests must really never read"))
+    dream("note", "I am allergic to peanuts", "-w", workspace.root)
+    dream("run", "-w", workspace.root)
+    dream("drop", "Lena Okafor", "--yes", "-w", workspace.root)
+    before = files(workspace)
+
+    again(workspace)
+
+    text = "".join(files(workspace).values())
+    facts = [line for line in text.splitlines() if line.startswith("- ")]
+    assert sorted(line for line in facts if "peanuts" not in line) == [
+        "- Tests must really never read the real clock: always pass the time in as a parameter",
+        "- The user lives in Lisbon since 7 November 2026",
+    ]
+    assert "peanuts" in text
+    restore_batch(workspace, WANTED.batch, now=NOW)
+    assert files(workspace) == before
+
+
+def test_a_reading_that_was_stopped_goes_on_and_reads_nothing_twice(workspace: Workspace) -> None:
+    held = workspace.history.last_cursor()
+
+    def until_adaeze(messages: Sequence[ChatMessage]) -> str | ModelInaccessible:
+        told = "".join(message.content for message in messages)
+        return ModelInaccessible("The key is wrong.") if "Adaeze" in told else summarised(messages)
+
+    again(workspace, until_adaeze)
+    assert 0 < workspace.history.last_cursor() - held < held
+    assert (workspace.private / reread.NOTE).exists()
+
+    assert dream("nightly", "-w", workspace.root).status == 0
+
+    assert not (workspace.private / reread.NOTE).exists()
+    replaced = [cursor for entry in workspace.history.after(held) for cursor in entry.rereads]
+    assert sorted(replaced) == list(range(1, held + 1))
+
+
+def test_an_entry_whose_message_is_gone_stays_as_it_is(workspace: Workspace) -> None:
+    (path,) = (workspace.memory / "messages").glob("*.jsonl")
+    rows = path.read_bytes().splitlines(keepends=True)
+    gone = json.loads(rows[-1])
+    path.write_bytes(b"".join(rows[:-1]))
+
+    again(workspace)
+
+    replaced = {cursor for entry in workspace.history.after(0) for cursor in entry.rereads}
+    left = [entry for entry in workspace.history.after(0) if not entry.rereads and entry.cursor not in replaced]
+    assert [entry.session for entry in left] == [gone["session"]]
+
+
+def test_what_a_restore_took_out_waits_for_a_person(workspace: Workspace) -> None:
+    again(workspace)
+    newest = workspace.git.log(limit=1)[0].sha
+    dream("restore", newest, "--only", "--yes", "-w", workspace.root)
+    assert "lives in Lisbon" not in workspace.read_file("USER.md")
+    for entry in list(workspace.history.after(0)):
+        if entry.rereads and "Lisbon" in entry.content:  # as another model would read the same messages once more
+            workspace.history.append([replace(entry, rereads=(entry.cursor,))], now=NOW)
+
+    one = ScriptedModel(found)
+    pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(one, one, Meter(SETTINGS)))
+
+    assert "lives in Lisbon" not in workspace.read_file("USER.md")
+    assert "with a restore" in workspace.pending()[-1].reason
+
+
+def test_search_finds_the_new_entry_and_not_the_one_whose_place_it_took(workspace: Workspace) -> None:
+    asked = ("search", "Lisbon", "--kind", "history", "--json", "-w", workspace.root)
+    assert [hit["cite"] for hit in dream(*asked).json] == ["history:6"]
+
+    again(workspace)
+
+    assert [hit["text"] for hit in dream(*asked).json] == ["The user lives in Lisbon since 7 November 2026"]
