@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from dream import transcripts
     from dream.consolidate.consolidator import Consolidator
     from dream.consolidate.session import Session
+    from dream.directory import Workspace
     from dream.errors import DreamError
     from dream.library import Dream
     from dream.models import Message
     from dream.settings import Settings
     from dream.settings import load as load_settings
-    from dream.workspace.workspace import Workspace
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,7 +47,7 @@ _WHERE = {
     "Message": ("dream.models", "Message"),
     "Session": ("dream.consolidate.session", "Session"),
     "Settings": ("dream.settings", "Settings"),
-    "Workspace": ("dream.workspace.workspace", "Workspace"),
+    "Workspace": ("dream.directory", "Workspace"),
     "load_settings": ("dream.settings", "load"),
 }
 

@@ -11,12 +11,12 @@ from dream.actions import note
 from dream.actions import restore as restores
 from dream.actions.restore import Mode, Restored
 from dream.consolidate.consolidator import Consolidator
+from dream.directory import Workspace
 from dream.llm.spending import open_meter, open_model, prepare
 from dream.models import Entry, Report
 from dream.reports import ConsolidateReport, RunReport
 from dream.settings import CALLING, Settings
 from dream.workspace.bills import Bills
-from dream.workspace.workspace import Workspace
 
 
 class Dream:

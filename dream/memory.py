@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 PLACES = "places"  # the folder of places in a workspace
 KNOWN_PLACES = "places/places.toml"
 PLACE_NAME = r"[^\W_][\w-]{0,39}"
 MEMORY_FILES: tuple[str, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")
+DREAM_CURSOR = "memory/.dream_cursor"  # beside them, and committed with them
+TEMPLATES: Mapping[str, bytes] = {
+    "SOUL.md": b"# Soul\n\nHow I behave.\n\n## Manner\n\n## Rules\n",
+    "USER.md": b"# User\n\nWho I work for, and what they prefer.\n\n## Person\n\n## Preferences\n\n## Plans\n",
+    "memory/MEMORY.md": (
+        b"# Memory\n\nWhat is true of the work.\n\n## Facts\n\n## Decisions\n\n## Solutions\n\n## Events\n"
+    ),
+}
 _NAMES = tuple(file.removeprefix("memory/") for file in MEMORY_FILES)
 _OF_PLACE = re.compile(rf"places/({PLACE_NAME})/(SOUL|MEMORY)\.md")
 

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from dream.directory import Workspace
 from dream.errors import DreamError, ModelError, NightOver, SpendingLimit, TranscriptError
 from dream.reports import BatchReport, ConsolidateReport, Fidelity, LeftOut, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
@@ -26,16 +27,15 @@ from dream.workspace import runs
 from dream.workspace.bills import Bills
 from dream.workspace.files import sweep
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from dream.consolidate.feed import Feed
+    from dream.consolidate.listing import File
     from dream.consolidate.reread import Wanted
     from dream.consolidate.talk import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm import Model
     from dream.models import Diagnostic, Outcome, Proposal
-    from dream.workspace.listing import File
 
 Clock = Callable[[], datetime]
 EMPTY = "history is empty: `dream consolidate PATH` fills it from transcripts"

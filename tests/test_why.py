@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from dream import pipeline
 from dream.actions.why import why
 from dream.cli.group import dream_group
+from dream.directory import Workspace
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

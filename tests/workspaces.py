@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from dream import trust
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 
 
 @cache

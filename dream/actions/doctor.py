@@ -14,10 +14,12 @@ from pathlib import Path
 
 from dream import trust
 from dream.actions.forget import unfinished
+from dream.directory import Workspace
 from dream.door import OTHERS
 from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
+from dream.memory import DREAM_CURSOR
 from dream.models import Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
@@ -42,7 +44,6 @@ from dream.workspace.files import (
 )
 from dream.workspace.lock import RUN_LOCK, is_free, run_lock
 from dream.workspace.review_files import PENDING, REJECTED, parse_pending, parse_rejected
-from dream.workspace.workspace import DREAM_CURSOR, Workspace
 
 # What the doctor says.
 

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from dream.actions import review
 from dream.actions.statements import is_citation
+from dream.directory import Workspace
 from dream.errors import UsageError
 from dream.models import MemoryFile
 from dream.text.words import without_bullet
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

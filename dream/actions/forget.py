@@ -18,9 +18,10 @@ from pathlib import Path
 import orjson
 
 from dream.actions.statements import EARLIER, FoundStatement, cited, earlier, is_citation, meant, near, statements
+from dream.directory import Workspace
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
-from dream.memory import KNOWN_PLACES
+from dream.memory import KNOWN_PLACES, TEMPLATES
 from dream.text.safe import span
 from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
 from dream.versions.diff import by_file
@@ -28,7 +29,6 @@ from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_n
 from dream.workspace import files, index
 from dream.workspace import format as workspace_format
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import TEMPLATES, Workspace
 
 LARGEST = 10_000_000  # bytes of a file that isn't ours: above it, it isn't looked into
 MOST_FILES = 10_000  # of the workspace that aren't ours are looked into

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from dream.directory import Workspace
 from dream.errors import UsageError
 from dream.models import Entry, EntryLine, NewEntry
 from dream.redact import redact
@@ -12,7 +13,6 @@ from dream.settings import Settings
 from dream.text import tokens
 from dream.text.safe import clean
 from dream.text.words import content_words
-from dream.workspace.workspace import Workspace
 
 LONGEST = 2_000  # characters of an agent's note: a fact, and no document
 _USERS_WORDS = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line of an entry

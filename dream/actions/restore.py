@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from dream.directory import Workspace
 from dream.errors import Conflict, GitError, UnknownRevision
-from dream.memory import files_of, memory_file
+from dream.memory import TEMPLATES, files_of, memory_file
 from dream.models import MEMORY_FILES, MemoryFile, Rejected
 from dream.text.words import without_bullet
 from dream.versions import STATE, applied, is_memory, log, read_all, transaction
@@ -26,7 +27,6 @@ from dream.versions.log import Change
 from dream.versions.store import GitStore
 from dream.workspace import places, review_files
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import TEMPLATES, Workspace
 
 Mode = Literal["before", "only", "at"]
 MODES: tuple[Mode, ...] = ("before", "at", "only")

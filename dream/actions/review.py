@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from functools import partial
 from itertools import groupby
 
+from dream.directory import Workspace
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, end_of_section, gone, lines, paired, plain_ends, replaced
 from dream.errors import AnswerUnusable, UsageError
@@ -20,7 +21,6 @@ from dream.versions import log, read_all, transaction
 from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

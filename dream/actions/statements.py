@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from dream.directory import Workspace
 from dream.history.messages import decode
 from dream.recall import cite, get, memory_lines
 from dream.text.sentences import sentences
 from dream.text.words import content_words, coverage, without_bullet
 from dream.versions.diff import PLAIN
 from dream.versions.rewrite import Needle
-from dream.workspace.workspace import Workspace
 
 _CITED = re.compile(r"(?:memory/)?(?:archive/|places/[\w-]+/)?[\w.-]+\.md:\d+|history:\d+|\S.*#\d+")
 _HALF = 0.5  # of the words that were typed: with fewer in it a statement is about something else

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
+from dream.consolidate import listing
 from dream.crontime import Cron, parse
+from dream.directory import Workspace, absent
 from dream.errors import DreamError, WorkspaceError
 from dream.models import Diagnostic, MemoryFile
 from dream.nights import stamp
@@ -16,12 +18,11 @@ from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
 from dream.text import tokens
 from dream.versions import transaction
-from dream.workspace import listing, runs
+from dream.workspace import runs
 from dream.workspace.bills import Bills
 from dream.workspace.files import check_plain, read_bytes, readable
 from dream.workspace.live import holds_any
 from dream.workspace.runs import RunRecord
-from dream.workspace.workspace import Workspace, absent
 
 Timetable = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
 RUNS = 5  # shown of the run record

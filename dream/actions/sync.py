@@ -28,12 +28,14 @@ import orjson
 
 from dream import trust
 from dream.actions.configure import set_values
+from dream.directory import Workspace
 from dream.errors import DreamError, GitError, UsageError
 from dream.history.checksums import FIRST
 from dream.history.checksums import OWN as CHECKSUM
 from dream.history.entries import encode
 from dream.history.history import History
 from dream.memory import KNOWN_PLACES as PLACES
+from dream.memory import TEMPLATES
 from dream.models import Entry, NewEntry
 from dream.settings import Settings
 from dream.text.safe import clean
@@ -48,7 +50,6 @@ from dream.versions.shared import Branch
 from dream.workspace import files, machine
 from dream.workspace.lock import run_lock
 from dream.workspace.review_files import REJECTED
-from dream.workspace.workspace import TEMPLATES, Workspace
 
 NOTE, STATE = "sync.json", "synced.json"  # in .dream/: the membership; what the files were folded from
 OTHERS = "machines"  # in memory/: the history and messages of other machines, a folder each

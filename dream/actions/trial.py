@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from dream import pipeline, trust
+from dream.directory import Workspace
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.reports import Progress, Usage
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

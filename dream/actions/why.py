@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dream.directory import Workspace
 from dream.models import Entry, EntryLine, Kind
 from dream.recall import talk
 from dream.reports import FLAT, named
 from dream.text.words import coverage, without_said_on
 from dream.versions.log import Change
-from dream.workspace.trace import Origin, fact_lines, trace
-from dream.workspace.workspace import Workspace
+from dream.versions.trace import Origin, fact_lines, trace
 
 SHOWN = 3  # lines of an entry that are nearest to what rests on it
 AROUND = 1  # messages before and after the one that says it

@@ -172,11 +172,13 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
     indexed = kept.is_indexed()
     kept.index.close()
     if not indexed and leave(root / ".dream"):
-        kept.take_in()
+        from dream.directory import Workspace
+
+        kept.take_in(Workspace.open(root))
 
 
 def _all(root: Path) -> str:
-    from dream.workspace.workspace import Workspace
+    from dream.directory import Workspace
 
     return Workspace.open(root).context(TOKENS)
 

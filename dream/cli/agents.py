@@ -18,8 +18,8 @@ from dream.cli import group, output
 from dream.errors import DreamError, UsageError
 
 if TYPE_CHECKING:
+    from dream.directory import Workspace
     from dream.recall import Hit
-    from dream.workspace.workspace import Workspace
 
 
 @click.command("context", cls=group.DreamCommand)
@@ -80,7 +80,7 @@ def context_command(
     elif block:
         output.say(block.rstrip("\n"))
     if not block:
-        from dream.workspace.context import why_empty
+        from dream.recall.context import why_empty
 
         output.problem(why_empty(partial(workspace.context, session=session, query=query)))
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from dream.actions.forget import Forgotten
     from dream.actions.restore import Mode, Restored
     from dream.actions.why import Reason
+    from dream.directory import Workspace
     from dream.settings import Settings
     from dream.versions.log import Change, Shown
-    from dream.workspace.workspace import Workspace
 
 COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None, "sync": "magenta"}
 

@@ -17,8 +17,8 @@ from dream.workspace import locate
 
 if TYPE_CHECKING:
     from dream.actions.connect import ConfigFile
+    from dream.directory import Workspace
     from dream.settings import Settings
-    from dream.workspace.workspace import Workspace
 
 
 def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -99,8 +99,8 @@ def _root(directory: Path | None) -> Path:
 def _missing(root: Path, names: Sequence[str]) -> list[str]:
     """Name the clients whose sessions the workspace does not read yet."""
     from dream.actions.connect import CLIENTS
+    from dream.consolidate import listing
     from dream.settings import load
-    from dream.workspace import listing
 
     there = group.open_workspace(root).settings(using=()) if locate.is_workspace(root) else load(None, using=())
     read = {listing.split(source)[0] for source in there.sources}
@@ -117,7 +117,7 @@ def _show_workspace(root: Path | None, missing: Sequence[str]) -> None:
 def _prepare(root: Path, missing: Sequence[str]) -> None:
     """Make the workspace where there is none, and let it read the clients' sessions."""
     from dream.actions import configure
-    from dream.workspace.workspace import Workspace
+    from dream.directory import Workspace
 
     if not locate.is_workspace(root):
         Workspace.create(root, now=group.now())

@@ -15,12 +15,12 @@ import click
 
 from dream import pipeline, transcripts
 from dream.cli import group, output, show
+from dream.directory import Workspace
 from dream.errors import UsageError
 from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
 from dream.reports import BatchReport, ConsolidateReport, Progress, RunReport, named
 from dream.settings import EMBEDDED, Settings
 from dream.text import tokens
-from dream.workspace.workspace import Workspace
 
 
 @click.command("demo", cls=group.DreamCommand)

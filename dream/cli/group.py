@@ -24,8 +24,8 @@ from dream.errors import DreamError, UsageError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from dream.directory import Workspace
     from dream.models import Diagnostic
-    from dream.workspace.workspace import Workspace
 
 # The list of commands. `dream --help` is made from it alone, so that it loads none of them.
 
@@ -312,7 +312,7 @@ def now() -> datetime:
 
 def open_workspace(directory: Path | None, *, to_trust: bool = False) -> Workspace:
     """Open the workspace that is named, or find it from here; what is wrong in its files is told on stderr, once."""
-    from dream.workspace.workspace import Workspace
+    from dream.directory import Workspace
 
     told: set[Diagnostic] = set()
 

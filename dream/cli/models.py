@@ -17,8 +17,8 @@ from dream.workspace import locate
 
 if TYPE_CHECKING:
     from dream.actions.trial import Trial
+    from dream.directory import Workspace
     from dream.llm.found import FoundModel
-    from dream.workspace.workspace import Workspace
 
 LOOPBACK = "http://127.0.0.1"
 _name = click.argument("name", metavar="NAME")

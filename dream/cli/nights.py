@@ -54,7 +54,7 @@ def run_command(
       dream run --set batch_tokens=8000 --json
     """
     from dream import pipeline
-    from dream.workspace.workspace import absent
+    from dream.directory import absent
 
     workspace = group.open_workspace(directory)
     settings = workspace.settings(flags=flags, using=CALLING)

@@ -17,7 +17,7 @@ from dream.settings import CALLING, EMBEDDED, Settings
 
 if TYPE_CHECKING:
     from dream.consolidate.reread import Share, Wanted
-    from dream.workspace.workspace import Workspace
+    from dream.directory import Workspace
 
 NOWHERE = "nowhere in particular"
 SUMMARY, DREAM = 0.15, 0.4  # of the tokens that are read: those of the summaries, and what dreaming them reads again

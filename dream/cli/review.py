@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from dream.actions.review import Decided, Pick
+    from dream.directory import Workspace
     from dream.models import Proposal
-    from dream.workspace.workspace import Workspace
 
 
 class _Number(click.types.StringParamType):

@@ -169,7 +169,7 @@ def diff(text: str) -> None:
 
 def _without_cursor(diff: str) -> str:
     """Leave out of a diff what a person need not see: the file that counts how far was dreamt."""
-    from dream.workspace.workspace import DREAM_CURSOR
+    from dream.memory import DREAM_CURSOR
 
     parts = re.split(r"(?m)^(?=diff --git )", diff)
     return "".join(part for part in parts if not part.startswith(f"diff --git a/{DREAM_CURSOR} "))

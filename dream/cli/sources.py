@@ -15,17 +15,17 @@ import click
 from dream import cli
 from dream.actions import configure
 from dream.cli import group, output, show
+from dream.consolidate import listing
+from dream.directory import Workspace
 from dream.errors import SettingsError, TranscriptError, UsageError
 from dream.models import Diagnostic
 from dream.reports import ConsolidateReport
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
 from dream.transcripts import known_formats
-from dream.workspace import listing
 from dream.workspace.files import explained, temporary_name, write_beside
-from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from dream.workspace.listing import File, FoundSource
+    from dream.consolidate.listing import File, FoundSource
 
 _named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=group.agents)
 
@@ -239,7 +239,7 @@ def consolidate_command(
     if hook:  # so that the next session's first prompt finds it
         from dream.recall.prompt import Kept
 
-        Kept(workspace.root).take_in()
+        Kept(workspace.root).take_in(workspace)
     report = replace(report, diagnostics=(*wrong, *report.diagnostics))
     return _report(report, as_json=as_json, quiet=quiet, piped=piped)
 

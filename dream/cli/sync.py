@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from dream.cli import group, output
+from dream.directory import Workspace
 from dream.errors import Untrusted, UsageError
 from dream.reports import shape
-from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from dream.actions.sync import Synced

@@ -12,10 +12,10 @@ import click
 from dream import trust
 from dream.cli import group, output, show
 from dream.cli.models import ask_once
+from dream.directory import Workspace
 from dream.settings import reaching
 from dream.text.safe import span
 from dream.workspace import locate
-from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from dream.actions.status import Health
@@ -175,7 +175,7 @@ def status_command(check: bool, directory: Path | None, as_json: bool) -> int | 
     settings = workspace.settings(using=())
     found = status.read(workspace, settings, group.now(), status.scheduled(workspace, settings))
     if as_json:
-        from dream.workspace.workspace import absent
+        from dream.directory import absent
 
         for sentence in absent(workspace.root):
             output.problem(sentence)

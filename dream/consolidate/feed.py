@@ -12,6 +12,8 @@ from operator import itemgetter
 from pathlib import Path
 
 from dream import transcripts
+from dream.consolidate import listing
+from dream.consolidate.listing import File, Seen, Unread, without_file_name
 from dream.consolidate.talk import Talk
 from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.history.history import History
@@ -21,8 +23,6 @@ from dream.settings import Settings
 from dream.transcripts import source
 from dream.transcripts.formats import chat_text
 from dream.transcripts.source import Pair, Passed
-from dream.workspace import listing
-from dream.workspace.listing import File, Seen, Unread, without_file_name
 
 MANY = 200  # messages from which on a session is long enough to say how far it has been read
 MOST_STRAYS = 3  # named of the files that lie among transcripts and are none

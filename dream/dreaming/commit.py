@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dream.dreaming.authors import person_lines
 from dream.dreaming.budget import archived, fit_budget
@@ -22,7 +23,9 @@ from dream.versions.log import Moved
 from dream.versions.transaction import Held
 from dream.workspace.files import decode
 from dream.workspace.review_files import PENDING, ProposalNumbers, parse_pending, render_pending
-from dream.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.directory import Workspace
 
 # From an edited draft to the bytes that one commit puts on disk: files, archive, pending and cursor.
 

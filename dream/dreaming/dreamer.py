@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dream.dreaming import commit, giveway, phase1, phase2, queue, tidy
 from dream.dreaming.commit import Landing, Snapshot
@@ -23,12 +24,13 @@ from dream.memory import memory_file, place_of
 from dream.models import Entry, Finding, Proposal, Rejected
 from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
-from dream.versions import log, transaction
+from dream.versions import log, trace, transaction
 from dream.versions.diff import compare
-from dream.workspace import trace
 from dream.workspace.files import read_note, replace_file, write_note
 from dream.workspace.review_files import ProposalNumbers
-from dream.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.directory import Workspace
 
 # How often a batch has failed, so that one poisoned entry never stops the ones after it.
 #

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dream import prompts
 from dream.dreaming import draft, evidence, phase1, phase2
@@ -17,7 +18,9 @@ from dream.llm.spending import Meter, open_model, prompt_tokens
 from dream.models import MEMORY_FILES, Entry
 from dream.reports import Usage
 from dream.settings import Job, Settings
-from dream.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from dream.directory import Workspace
 
 SKIP_TOKENS = 4  # of the answer [SKIP]
 # What an answer comes to cannot be known beforehand. Of the tokens of entries that phase 1 repeats as findings, and of

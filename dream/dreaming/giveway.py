@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dream.dreaming.commit import Snapshot
 from dream.history.history import History
 from dream.models import Entry, MemoryFile, Rejected
-from dream.workspace import trace
-from dream.workspace.workspace import Workspace
+from dream.versions import trace
+
+if TYPE_CHECKING:
+    from dream.directory import Workspace
 
 _DECIDED = re.compile(r"\(\w+ in review: [\d, ]+\)$")  # how the subject of a decision of a person's ends
 

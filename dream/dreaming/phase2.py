@@ -25,13 +25,12 @@ from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
 from dream.llm import ChatMessage, Completion, Json, Model, Tool, ToolCall
-from dream.memory import like
+from dream.memory import TEMPLATES, like
 from dream.models import Finding, MemoryFile, Outcome
 from dream.settings import Settings
 from dream.text.alike import nearest, states
 from dream.text.safe import quoted
 from dream.text.words import standing, without_bullet
-from dream.workspace.workspace import TEMPLATES
 
 # The three tools of phase 2, and how a model's calls of them are read.
 

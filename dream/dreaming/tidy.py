@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dream.dreaming.draft import lines
 from dream.embedded.tongue import tongue
-from dream.memory import like
+from dream.memory import TEMPLATES, like
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
 from dream.text import days
@@ -25,7 +25,6 @@ from dream.text.tongues import guess, plain
 from dream.text.words import without_bullet
 from dream.versions.log import Change
 from dream.workspace.files import read_note, write_note
-from dream.workspace.workspace import TEMPLATES
 
 # By file, the commit at which it was last looked through, and marks of the lines that were left alone then: a hint
 # that saves calls.

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dream.chat import ChatMessage, Completion, Tool
 from dream.embedded import read
 from dream.embedded.analyse import analyse, spoken
 from dream.embedded.sections import Utterance, conversation, files, history, owners, section
 from dream.embedded.statement import history_line
 from dream.errors import ToolsUnsupported
-from dream.llm import ChatMessage, Completion, Tool
 from dream.reports import Usage
 from dream.text.tokens import estimate
 from dream.text.tongues import is_wide

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from dream import trust
+from dream.directory import Workspace
 from dream.door import check_folder
 from dream.errors import DreamError, UsageError, WorkspaceError
 from dream.fleet.policy import policy
@@ -24,10 +25,9 @@ from dream.settings import EMBEDDED, FILE_NAME, PREFIX, Settings, load
 from dream.workspace.files import explained, read_note, write_note
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.locate import is_workspace
-from dream.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from dream.workspace.listing import File
+    from dream.consolidate.listing import File
 
 FOLDER = ".dream-fleet"  # in a root: the database, notes on workspaces, and receipts of what was erased
 NOTES = "notes"
@@ -330,7 +330,7 @@ def settings_look(path: Path, environ: Mapping[str, str]) -> str:
 
 def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str, list[File] | None]:
     """Return a fingerprint of the transcripts in the settings, and their list; None if they can't be listed."""
-    from dream.workspace import listing
+    from dream.consolidate import listing
 
     named = replace(Settings(), sources=note.sources)
     try:
@@ -342,7 +342,7 @@ def transcripts(path: Path, note: Note, environ: Mapping[str, str]) -> tuple[str
 
 def settle(workspace: Workspace, settings: Settings, note: Note, now: datetime, environ: Mapping[str, str]) -> Note:
     """Return `note` with the workspace's present fingerprint if nothing is left to do in it."""
-    from dream.workspace import listing
+    from dream.consolidate import listing
 
     note = replace(_set(note, settings), settings=settings_look(workspace.root, environ))
     seen = look(workspace.root)  # first: what comes while it is looked at is news

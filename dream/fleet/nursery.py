@@ -33,6 +33,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
+from dream.directory import Workspace
 from dream.errors import Busy, DreamError, NightOver, SettingsError
 from dream.fleet import members
 from dream.fleet.members import UNDONE
@@ -41,7 +42,6 @@ from dream.fleet.policy import policy
 from dream.reports import ConsolidateReport, Step, Usage
 from dream.settings import COMMAND_LINE, Settings
 from dream.workspace import runs
-from dream.workspace.workspace import Workspace
 
 Stage = Literal["consolidate", "dream"]
 T = TypeVar("T")
@@ -53,8 +53,8 @@ LOADED = (  # what a night needs, beside what the one before the first loads
     "dream.consolidate.feed",
     "dream.dreaming.dreamer",
     "dream.workspace.runs",
-    "dream.workspace.listing",
-    "dream.workspace.trace",
+    "dream.consolidate.listing",
+    "dream.versions.trace",
     "git",
     "sqlite3",
     "zoneinfo",

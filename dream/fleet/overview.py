@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from dream.directory import Workspace
 from dream.errors import DreamError
 from dream.fleet import members
 from dream.fleet.engine import Queue
@@ -16,7 +17,6 @@ from dream.fleet.members import Member, Note, Root, Wrong
 from dream.history.history import History
 from dream.reports import Usage
 from dream.workspace.bills import Bills
-from dream.workspace.workspace import Workspace
 
 SEEN = 30.0  # seconds within which a living worker signs
 

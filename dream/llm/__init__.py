@@ -1,90 +1,19 @@
-"""The one door to models. Here is what a model is to the rest of `dream`: messages and tools in, text and calls out."""
+"""The one door to models, and what their windows and prices are."""
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from dream.models import Role
+from dream.chat import NOTHING_USED, ChatMessage, Completion, Finish, Json, Model, Tool, ToolCall
 from dream.reports import Usage
 from dream.settings import EMBEDDED, is_client
 from dream.text.tokens import litellm_folder
 
-Finish = Literal["stop", "length", "tool_calls", "refusal"]
-NOTHING_USED = Usage()
-Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One tool call that a model asked for.
-
-    `arguments` is the parsed object; where they were not a JSON object, it is empty and `problem` says
-    why, so that the loop can answer the model.
-    """
-
-    id: str
-    name: str
-    arguments: Mapping[str, Json] = field(default_factory=dict)
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One message of a prompt, in the chat-completions shape."""
-
-    role: Role
-    content: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool that a model may call; `parameters` is a JSON schema of an object."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Json]
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """A model's finished answer. `text` is free of thinking blocks; `model` is the one that answered."""
-
-    text: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    finish: Finish = "stop"
-    usage: Usage = NOTHING_USED
-    model: str = ""
-
-
-class Model(Protocol):
-    """A language model behind one door.
-
-    `window` and `max_output` are tokens: the whole context, and the most it may answer with.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def window(self) -> int: ...
-    @property
-    def max_output(self) -> int: ...
-
-    def count(self, text: str) -> int:
-        """Count the tokens of `text`; never 0 for text that is not empty, never an error."""
-        ...
-
-    def complete(
-        self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
-    ) -> Completion:
-        """Answer `messages`, or raise a ModelError or SpendingLimit; the caller's values are not changed."""
-        ...
-
+__all__ = ["NOTHING_USED", "ChatMessage", "Completion", "Finish", "Json", "Model", "Tool", "ToolCall"]
 
 # What a model's window and price are: read straight from the list that LiteLLM ships, for importing LiteLLM would cost
 # seconds, and a command that only plans a call must not. A model that is not in the list is simply not known.

@@ -18,7 +18,7 @@ from dream import prompts
 from dream.models import MEMORY_FILES, MemoryFile
 
 if TYPE_CHECKING:
-    from dream.workspace.workspace import Workspace
+    from dream.directory import Workspace
 
 Json = Mapping[str, Any]
 Open = Callable[[], "Workspace"]  # the workspace, as it is now

@@ -26,12 +26,12 @@ import dream
 from dream import mcp
 from dream.actions import note
 from dream.actions.why import Reason, why
+from dream.directory import Workspace
 from dream.errors import DreamError, UsageError
 from dream.mcp import AROUND, FILES, HITS, KINDS, MOST_TOKENS, TOKENS, Begun, Json, MemoryTool, Open
 from dream.recall import Hit, as_line, excerpt
+from dream.recall.context import marked, why_empty
 from dream.text.words import without_bullet
-from dream.workspace.context import marked, why_empty
-from dream.workspace.workspace import Workspace
 
 Received = SessionMessage | Exception  # what a client sends; an exception where it is no message
 

@@ -12,15 +12,16 @@ from pathlib import Path
 import orjson
 
 from dream import pipeline
+from dream.consolidate import listing
+from dream.directory import Workspace, absent
 from dream.errors import DreamError, NightOver
 from dream.nights import stamp
 from dream.reports import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
-from dream.workspace import listing, runs
+from dream.workspace import runs
 from dream.workspace.bills import Bills
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace, absent
 
 REREADING = "reread.json"  # in .dream/, while one is under way
 HOOK_SECONDS = 60  # a notification that takes longer is ended

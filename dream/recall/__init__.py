@@ -14,9 +14,9 @@ from dream.text.safe import mend_surrogates, shortened
 from dream.text.words import is_hard, without_said_on
 
 if TYPE_CHECKING:
+    from dream.directory import Workspace
     from dream.history.messages import KeptMessage
     from dream.models import Entry
-    from dream.workspace.workspace import Workspace
 
 HitKind = Literal["memory", "history", "message"]
 KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
@@ -82,7 +82,7 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
 
 def memory_lines(workspace: Workspace) -> Iterator[tuple[str, str]]:
     """Yield the lines of the memory files and of their archive, each after its citation, without headings."""
-    from dream.workspace.workspace import TEMPLATES
+    from dream.memory import TEMPLATES
 
     began = {line for text in TEMPLATES.values() for line in text.decode("utf-8").splitlines()}
     for name in (*(name.removeprefix("memory/") for name in workspace.files()), *_archived(workspace)):

@@ -20,6 +20,7 @@ import orjson
 from dream.door import contents
 from dream.history import messages
 from dream.recall import CALL, Hit, is_told, of_message, spoken, window
+from dream.recall.context import with_recalled
 from dream.recall.search import RARE, Search, Wanted, plain, says
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
 from dream.recall.terms import ENDS_ASKING, marks, terms
@@ -27,11 +28,10 @@ from dream.text.sentences import sentences
 from dream.text.tokens import estimate
 from dream.text.words import content_words
 from dream.workspace import index
-from dream.workspace.context import with_recalled
 
 if TYPE_CHECKING:
+    from dream.directory import Workspace
     from dream.history.messages import KeptMessage
-    from dream.workspace.workspace import Workspace
 
 TOKENS = 300
 # Of what the terms of a prompt weigh, the share that the best hit's score must reach; a name that nothing holds counts
@@ -83,11 +83,8 @@ class Kept:
         """Return whether the index was made of what is kept now, or is being made of it."""
         return bool(self.index.document(STAMP) == self._stamp())
 
-    def take_in(self) -> None:
-        """Take what is new into the index, with what of memory a session is given; one process does."""
-        from dream.workspace.workspace import Workspace
-
-        workspace = Workspace.open(self.root)
+    def take_in(self, workspace: Workspace) -> None:
+        """Take what is new of the same workspace into the index, with what a session is given; one process does."""
         self.index.keep(**{STAMP: self._stamp(), GIVEN: _numbered(workspace.context(SESSION_TOKENS))})
         with caught_up(workspace.history):
             pass

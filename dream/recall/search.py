@@ -59,10 +59,10 @@ from dream.text.words import (
 )
 
 if TYPE_CHECKING:
+    from dream.directory import Workspace
     from dream.history.messages import KeptMessage
     from dream.models import Entry
     from dream.settings import Settings
-    from dream.workspace.workspace import Workspace
 
 # Which documents are looked at.
 QUERY = 64  # terms of a query that are looked for, its rarest

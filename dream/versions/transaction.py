@@ -41,8 +41,8 @@ from dream.workspace import files, places, review_files
 from dream.workspace import format as workspace_format
 
 if TYPE_CHECKING:
+    from dream.directory import Workspace
     from dream.models import MemoryFile
-    from dream.workspace.workspace import Workspace
 
 # How often a commit is begun anew because somebody committed by hand at the same moment.
 ATTEMPTS = 5

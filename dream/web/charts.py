@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
+from dream.directory import Workspace
 from dream.memory import memory_file
 from dream.reports import Usage
+from dream.versions.trace import Deed
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.bills import Bills
 from dream.workspace.runs import RunRecord
-from dream.workspace.trace import Deed
-from dream.workspace.workspace import Workspace
 
 SHOWN = 60  # nights in one picture
 RECORDS = 2_000  # runs that are looked through

@@ -8,16 +8,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from dream.directory import Workspace
 from dream.errors import WorkspaceError
 from dream.memory import tag
 from dream.models import MemoryFile
 from dream.text.safe import clean
+from dream.versions.trace import Deed
 from dream.web import pages, views
 from dream.web.server import HERE, Site
 from dream.web.views import ShownChange, ShownLine
 from dream.workspace.files import explained, replace_file
-from dream.workspace.trace import Deed
-from dream.workspace.workspace import Workspace
 
 MARK = ".dream-pages"  # stands in a folder whose pages are ours to write over
 STATIC = ("style.css", "icon.svg", "search.js")

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from dream.actions import status
 from dream.actions.status import Health
+from dream.directory import Workspace
 from dream.errors import DreamError
 from dream.versions import FILES, STATE
-from dream.workspace.trace import Deed, steps
-from dream.workspace.workspace import Workspace
+from dream.versions.trace import Deed, steps
 
 FIRST = 64  # changes that the first look waits for; the others are read in the background
 CHUNK = 256

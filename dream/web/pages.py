@@ -15,6 +15,7 @@ from dream.actions import forget as forgetting
 from dream.actions import restore as restoring
 from dream.actions import review as reviewing
 from dream.actions.restore import Mode
+from dream.directory import Workspace
 from dream.errors import DreamError, UnknownRevision, UsageError
 from dream.models import MemoryFile
 from dream.recall import KINDS
@@ -24,7 +25,6 @@ from dream.web.known import Past
 from dream.web.views import HeldFinding
 from dream.workspace.lock import run_lock
 from dream.workspace.review_files import REJECTED
-from dream.workspace.workspace import Workspace
 
 Query = Mapping[str, str]
 Values = dict[str, object]

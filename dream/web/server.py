@@ -28,6 +28,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from dream.directory import Workspace
 from dream.errors import Busy, DreamError, GitError, UsageError, WorkspaceError
 from dream.settings import reaching
 from dream.text.safe import clean
@@ -35,7 +36,6 @@ from dream.web import pages, views
 from dream.web.known import Past, pulse
 from dream.web.pages import Done, Meanwhile
 from dream.workspace.lock import RUN_LOCK, is_free
-from dream.workspace.workspace import Workspace
 
 HERE = Path(__file__).parent
 LARGEST = 2 << 20  # bytes of a form

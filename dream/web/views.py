@@ -14,6 +14,7 @@ from typing import Literal
 from dream.actions import review
 from dream.actions.status import Health
 from dream.actions.why import Evidence, evidence
+from dream.directory import Workspace
 from dream.dreaming.draft import lines
 from dream.errors import UsageError
 from dream.memory import memory_file
@@ -27,11 +28,10 @@ from dream.text.words import coverage, without_said_on
 from dream.versions import is_memory, read_all, read_memory
 from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
+from dream.versions.trace import Deed, Origin, facts, trace
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import RunRecord
-from dream.workspace.trace import Deed, Origin, facts, trace
-from dream.workspace.workspace import Workspace
 
 BEGUN = timedelta(minutes=1)  # between the stamp of a night and its first record
 NIGHT = timedelta(hours=12)  # what ran within so long before the last run was the same night

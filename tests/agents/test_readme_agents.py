@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from dream.directory import Workspace
 from dream.workspace import runs
-from dream.workspace.workspace import Workspace
 from tests import readme
 from tests.cli.commands import environment
 from tests.forking import Server

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.errors import DreamError, UsageError
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES
 from dream.reports import RunReport
 from dream.settings import Settings
 from dream.text.words import all_marks
-from dream.workspace.workspace import Workspace
 from tests.quality import datasets
 from tests.quality.scratch import Scratch
 from tests.workspaces import fresh

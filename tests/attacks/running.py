@@ -10,6 +10,7 @@ from pathlib import Path
 from dream import pipeline, prompts
 from dream.actions.note import LONGEST
 from dream.consolidate.consolidator import Consolidator
+from dream.directory import Workspace
 from dream.dreaming import phase1, phase2
 from dream.dreaming.draft import Brief, Draft, Edit, gone, lines
 from dream.dreaming.dreamer import Models
@@ -22,7 +23,6 @@ from dream.models import MEMORY_FILES, Entry, MemoryFile, Message, NewEntry, Rol
 from dream.provenance.voice import names_source
 from dream.settings import Settings
 from dream.text.words import without_said_on
-from dream.workspace.workspace import Workspace
 from tests.attacks.cases import Case
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh

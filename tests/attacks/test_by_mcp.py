@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp.client.client import Client
 
+from dream.directory import Workspace
 from dream.mcp import calls
-from dream.workspace.workspace import Workspace
 from tests.attacks.cases import CASES, Case
 from tests.attacks.running import noted
 from tests.attacks.test_attacks import FIRST, ids

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dream import pipeline, prompts
+from dream.directory import Workspace
 from dream.dreaming.draft import OMITTED
 from dream.dreaming.dreamer import Models
 from dream.dreaming.estimate import estimate
@@ -26,7 +27,6 @@ from dream.llm.spending import MESSAGE_TOKENS, Meter, prompt_tokens
 from dream.models import MEMORY_FILES, Finding, MemoryFile, NewEntry
 from dream.settings import Settings
 from dream.text import tokens
-from dream.workspace.workspace import Workspace
 from tests.benchmarks import editor, nanobot
 from tests.benchmarks.measure import Row
 from tests.benchmarks.nanobot import Nanobot

@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from dream.actions.note import note
+from dream.directory import Workspace
 from dream.fleet import members
 from dream.fleet.engine import Queue
 from dream.fleet.limits import BURST, Ledger
@@ -22,7 +23,6 @@ from dream.fleet.news import Looked, Waiting, find
 from dream.fleet.nursery import Asked, GrantedCall
 from dream.reports import Usage
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, peak
 from tests.workspaces import copied
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dream.directory import Workspace
 from dream.history.history import History
 from dream.models import NewEntry
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, command, compiled, pairs, three
 from tests.benchmarks.nanobot import Nanobot
 from tests.benchmarks.peer import Log

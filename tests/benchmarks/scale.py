@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, python, seconds
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
@@ -57,7 +57,7 @@ import time
 from pathlib import Path
 from dream import pipeline
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.benchmarks.measure import peak
 from tests.benchmarks.scale import NOW, settings
 folder = Path({folder!r})

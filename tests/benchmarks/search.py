@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from pathlib import Path
 
+from dream.directory import Workspace
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, command, compiled, pairs
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream import pipeline
+from dream.consolidate import listing
+from dream.directory import Workspace
 from dream.settings import Settings
-from dream.workspace import listing
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, pairs
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.benchmarks.measure import Row, command, compiled, pairs
 
 BARE = """import click

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from dream import pipeline
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import Row, pairs
 from tests.scripted import ScriptedModel
 

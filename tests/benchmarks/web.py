@@ -14,9 +14,10 @@ from pathlib import Path
 
 import httpx
 
+from dream.directory import Workspace
+from dream.memory import DREAM_CURSOR
 from dream.models import NewEntry
 from dream.workspace.files import replace_file
-from dream.workspace.workspace import DREAM_CURSOR, Workspace
 from tests.benchmarks.measure import Row, seconds
 from tests.benchmarks.versions import grown
 

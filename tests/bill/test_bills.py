@@ -122,7 +122,7 @@ from dream.llm.spending import Meter, open_meter
 from dream.reports import Usage
 from dream.settings import Settings
 from dream.workspace.bills import Bills
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 meter = open_meter(Bills(Workspace.open(Path({str(workspace.root)!r})).private), Settings(), datetime.now(UTC))
 meter.record(meter.reserve("openai/m", 900, 50, Card()), Usage(1, 900, 50, 0.25))
 os.kill(os.getpid(), signal.SIGKILL)

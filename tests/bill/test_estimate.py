@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.dreaming.estimate import Estimate, estimate
 from dream.llm.spending import Meter, prompt_tokens
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.bill import NAME, Script
 from tests.cli.commands import dream
 from tests.workspaces import fresh

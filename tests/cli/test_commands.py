@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from dream.cli.group import COMMANDS, dream_group
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.cli.commands import command, dream, environment
 
 CHAT = [

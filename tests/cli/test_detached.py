@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.cli.commands import command, dream, environment
 from tests.sources.test_incremental import row
 
@@ -46,7 +46,7 @@ def test_the_hook_returns_before_anything_is_loaded_that_takes_time(fresh: Path,
 
     loaded = {row.rpartition("|")[2].strip() for row in done.stderr.splitlines()}
     assert "dream.cli" in loaded
-    assert not loaded & {"click", "orjson", "subprocess", "dream.workspace.workspace", "dream.pipeline"}
+    assert not loaded & {"click", "orjson", "subprocess", "dream.directory", "dream.pipeline"}
     assert landed(fresh) == 1
 
 

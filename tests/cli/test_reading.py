@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.cli.commands import dream
 from tests.sources.test_incremental import row
 from tests.transcripts.reading import sample

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.models import Entry, EntryLine
 from dream.reports import ConsolidateReport
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.provider import Provider, Script, fault, text
 from tests.workspaces import fresh
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from dream.actions.doctor import _locks, examine
+from dream.directory import Workspace
 from dream.settings import Settings
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 from tests.faults.support import Checker, called, copy, git, memory, rows
 from tests.faults.test_crash import Count
 

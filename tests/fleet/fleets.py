@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dream.actions.note import note
+from dream.directory import Workspace
 from dream.fleet.members import Member, Root
 from dream.settings import Settings
 from dream.workspace.bills import Bills
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import command, environment
 from tests.nights.world import answer
 from tests.provider import Body, Reply, fault

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from dream.directory import Workspace
 from dream.fleet import members
 from dream.fleet.engine import Queue
 from dream.fleet.members import FOLDER, Note
@@ -23,7 +24,6 @@ from dream.fleet.news import Waiting
 from dream.reports import Usage
 from dream.workspace.bills import Bills
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import Ended, command, dream, environment
 from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, member, say, workspace
 from tests.forking import DREAM, Program

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.git.support import NOW
 from tests.workspaces import fresh
 

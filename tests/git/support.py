@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dream.directory import Workspace
 from dream.versions import log, transaction
 from dream.versions.transaction import Committed, Hold
-from dream.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 21, 3, 0, 7, tzinfo=UTC)
 CURSOR = "memory/.dream_cursor"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.dreaming.authors import AUTHORS, person_lines
 from dream.dreaming.commit import look
 from dream.versions import transaction
 from dream.workspace.index import Index
-from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, dream, git, make, read, save, type_line
 
 

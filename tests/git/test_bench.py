@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.dreaming.authors import person_lines
-from dream.workspace.workspace import Workspace
 from tests.benchmarks.measure import median, pairs, seconds
 from tests.benchmarks.versions import grown
 from tests.git.support import NOW, add, make, type_line

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.versions import transaction
 from dream.workspace import files
-from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, git, make, read, save, state, type_line
 from tests.workspaces import copied
 

@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 
 from dream.actions import forget
 from dream.actions.doctor import examine
+from dream.directory import Workspace
 from dream.errors import GitError, UnknownRevision
 from dream.models import Finding, Outcome
 from dream.reports import LineCount
-from dream.versions import diff, log, transaction
+from dream.versions import diff, log, trace, transaction
 from dream.versions.store import GitStore
-from dream.workspace import trace
-from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, VERSIONED, add, dream, git, make, read, type_line
 
 

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from dream.cli.group import dream_group
+from dream.directory import Workspace
 from dream.errors import GitError
 from dream.versions.git import Git
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.git.support import add, fingerprint, git, make
 from tests.workspaces import copied

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from dream.actions.doctor import examine
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.git.support import NOW, add, git, type_line
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from dream.actions.forget import forget
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.versions import transaction
-from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, fingerprint, git, make, read, type_line
 
 HOSTILE = """[user]

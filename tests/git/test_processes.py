@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.versions import transaction
-from dream.workspace.workspace import Workspace
 from tests.git.support import NOW, add, make, type_line
 
 _started: list[str] = []

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from dream.actions.restore import restore, restore_batch
+from dream.directory import Workspace
 from dream.errors import Busy, Conflict, GitError, UnknownRevision
 from dream.models import Proposal
 from dream.versions import log, transaction
 from dream.workspace.lock import run_lock
 from dream.workspace.review_files import render_pending
-from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, fingerprint, git, make, read, save, state, type_line
 
 PENDING, REJECTED = "memory/.pending.jsonl", "memory/.rejected.jsonl"

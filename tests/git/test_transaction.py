@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from dream.directory import Workspace
 from dream.errors import GitError, WorkspaceError
 from dream.versions import transaction
 from dream.versions.store import GitStore
 from dream.versions.transaction import Held
 from dream.workspace import files
-from dream.workspace.workspace import Workspace
 from tests.git.support import CURSOR, NOW, add, dream, git, read, save, state, type_line
 
 PENDING = "memory/.pending.jsonl"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from dream.directory import Workspace
 from dream.llm.found import SERVERS, FoundModel, readers
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream, on_a_terminal
 from tests.llm.fakes import Fake, claude, path_with
 from tests.workspaces import fresh

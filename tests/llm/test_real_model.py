@@ -26,6 +26,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.dreaming import phase2
 from dream.dreaming.draft import Brief
 from dream.dreaming.dreamer import Models
@@ -36,7 +37,6 @@ from dream.llm.gateway import LiteLLMModel
 from dream.llm.spending import Meter
 from dream.models import Finding, MemoryFile, NewEntry
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.conftest import Imported
 from tests.quality import datasets
 from tests.quality.report import evaluate

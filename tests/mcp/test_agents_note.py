@@ -11,6 +11,7 @@ import pytest
 from dream import pipeline, prompts
 from dream.actions import note
 from dream.actions.why import why
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.errors import UsageError
 from dream.llm import ChatMessage
@@ -18,7 +19,6 @@ from dream.llm.spending import Meter
 from dream.models import Entry
 from dream.reports import RunReport
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh

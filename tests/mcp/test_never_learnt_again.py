@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from dream import pipeline
+from dream.recall.context import marked
 from dream.settings import Settings
 from dream.transcripts.clean import shows_memory
-from dream.workspace.context import marked
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh
 

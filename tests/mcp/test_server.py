@@ -19,10 +19,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import version
 
 from dream import mcp, pipeline
+from dream.directory import Workspace
 from dream.mcp import calls
 from dream.settings import Settings
 from dream.text import tokens
-from dream.workspace.workspace import Workspace
 from tests import readme
 from tests.cli.commands import dream, environment
 from tests.forking import DREAM, MCP, Program, Server

@@ -14,10 +14,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from dream.directory import Workspace
 from dream.nights.nightly import NightReport
 from dream.nights.serve import Server
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.nights.world import FACT, Agents, Health
 from tests.provider import Body, Provider, Reply
 from tests.workspaces import fresh

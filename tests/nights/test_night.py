@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from dream.actions import status
+from dream.consolidate.listing import SEEN
 from dream.crontime import parse
+from dream.directory import Workspace
 from dream.errors import Busy
 from dream.nights import nightly, stamp
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
 from dream.workspace import runs
 from dream.workspace.index import Index
-from dream.workspace.listing import SEEN
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 from tests.sources.test_incremental import row
 from tests.workspaces import fresh
 

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from dream.directory import Workspace
 from dream.nights import nightly, stamp
 from dream.nights.serve import Server
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from dream.directory import Workspace
 from dream.nights import stamp
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.forking import DREAM, Program
 from tests.workspaces import fresh

@@ -9,12 +9,12 @@ import pytest
 
 from dream import pipeline
 from dream.consolidate.consolidator import Consolidator
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.llm import ChatMessage
 from dream.llm.spending import Meter
 from dream.models import EntryLine, Message, NewEntry
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.dreaming import budget
 from dream.dreaming.dreamer import Models
 from dream.errors import Busy, ModelUnavailable
@@ -19,9 +20,9 @@ from dream.llm.spending import Meter, MeteredModel
 from dream.models import NewEntry
 from dream.reports import LineCount, RunReport
 from dream.settings import Settings
-from dream.workspace import runs, trace
+from dream.versions import trace
+from dream.workspace import runs
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel
 from tests.workspaces import fresh
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelUnavailable
 from dream.llm import Completion, ToolCall
@@ -17,7 +18,6 @@ from dream.models import NewEntry
 from dream.reports import RunReport
 from dream.settings import Settings
 from dream.versions import log
-from dream.workspace.workspace import Workspace
 from tests.scripted import Answer, ScriptedModel
 from tests.workspaces import copied, fresh
 

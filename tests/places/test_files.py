@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dream.actions import review
+from dream.directory import Workspace
 from dream.models import Proposal
 from dream.versions import read_memory, transaction
 from dream.workspace.review_files import PENDING, render_pending
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.workspaces import fresh
 

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from dream.errors import UsageError
+from dream.memory import TEMPLATES
 from dream.models import Message
 from dream.text.words import all_marks
-from dream.workspace.trace import facts
-from dream.workspace.workspace import TEMPLATES
+from dream.versions.trace import facts
 from tests.quality import Conversation, Gold, Half, Row, Sitting, dialog, matches
 
 SHIPPED = Path(__file__).with_name("data") / "dialogues"

@@ -10,7 +10,7 @@ from itertools import combinations
 from dream.models import MemoryFile
 from dream.reports import Fidelity, Usage
 from dream.text.alike import same_fact
-from dream.workspace.trace import Origin, facts
+from dream.versions.trace import Origin, facts
 from tests.quality import ChangedFact, Conversation, Plant, Planted, PlantedFact, Question, metric
 from tests.quality.datasets import PLANTING
 from tests.quality.dialogues import EARLIER

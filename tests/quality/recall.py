@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dream.directory import Workspace
 from dream.errors import ModelError
 from dream.history import messages
 from dream.llm.spending import Meter
@@ -23,7 +24,6 @@ from dream.recall.search_index import MESSAGE, caught_up
 from dream.recall.terms import terms
 from dream.recall.vectors import embed
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.quality import Conversation, Question
 from tests.quality.metric import cut, find, mean, ready
 from tests.quality.report import Table, laid_out
@@ -89,7 +89,7 @@ def at_prompts(conversations: Sequence[Conversation], *, tell: Tell) -> AtPrompt
             tell(f"{one.name}: prompts")
             scratch = _dreamt(one, Path(folder) / str(number))
             kept = prompt.Kept(scratch.root / "ws")
-            kept.take_in()
+            kept.take_in(scratch.workspace)
             for question, evidence in _asked(one, scratch):
                 answered.append(any(place in evidence for place in _shown(prompt.recalled(kept, question.text))))
             for other in conversations:

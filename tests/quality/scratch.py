@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dream import errors, pipeline, transcripts
+from dream.directory import Workspace
 from dream.door import make_folder, open_file
 from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit, UsageError
@@ -26,8 +27,7 @@ from dream.reports import ConsolidateReport, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
 from dream.text import tokens
 from dream.text.tokens import estimate
-from dream.workspace.trace import Origin, origins
-from dream.workspace.workspace import Workspace
+from dream.versions.trace import Origin, origins
 from tests.quality import Conversation, Sitting
 from tests.quality.metric import cut
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click.testing
 import pytest
 
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.provider import Body, Provider, Reply, fault, text
 from tests.quality.__main__ import main_command
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from dream.models import Message
-from dream.workspace.trace import Origin
+from dream.versions.trace import Origin
 from tests.quality import Conversation, Question, Sitting, measures
 from tests.quality.scratch import Again, Remembered
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.llm import Json
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.workspace.trace import Origin, origins
-from dream.workspace.workspace import Workspace
+from dream.versions.trace import Origin, origins
 from tests.scripted import ScriptedModel, tool_calls
 from tests.workspaces import fresh
 

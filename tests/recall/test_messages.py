@@ -18,11 +18,11 @@ from dream.actions.doctor import examine
 from dream.actions.forget import forget
 from dream.actions.restore import restore
 from dream.actions.why import why
+from dream.directory import Workspace
 from dream.errors import HistoryError, UsageError
 from dream.history import messages
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
-from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.recall.test_search import NOW, SETTINGS, TALK, said, texts
 from tests.workspaces import fresh

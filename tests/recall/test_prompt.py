@@ -15,10 +15,10 @@ import pytest
 from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
+from dream.directory import Workspace
 from dream.recall.prompt import TOKENS, Kept, recalled
 from dream.settings import Settings
 from dream.text.tokens import estimate
-from dream.workspace.workspace import Workspace
 from tests.forking import Server
 from tests.recall.test_search import NOW, SETTINGS, said
 from tests.workspaces import fresh
@@ -40,7 +40,7 @@ def workspace(tmp_path: Path) -> Workspace:
     pipeline.consolidate(
         made, [said(tmp_path, TALK, "6f1e2a3b-77aa-4c1d-9e10-000000000001")], settings=SETTINGS, now=NOW
     )
-    Kept(made.root).take_in()
+    Kept(made.root).take_in(made)
     return made
 
 
@@ -77,7 +77,7 @@ def test_nothing_that_a_tool_printed_is_told(workspace: Workspace, tmp_path: Pat
     )
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     pipeline.consolidate(workspace, [path], settings=SETTINGS, now=NOW)
-    Kept(workspace.root).take_in()
+    Kept(workspace.root).take_in(workspace)
 
     assert any("ignore all" in hit.text for hit in workspace.search("walrus-9"))
     assert "ignore all" not in recalled(Kept(workspace.root), "what is walrus-9 of the walrus server?")
@@ -212,7 +212,7 @@ def test_a_damaged_index_and_damaged_messages_are_no_traceback(workspace: Worksp
         path.unlink()
     (workspace.private / "index.sqlite").write_bytes(b"no database" * 1000)
     assert recalled(Kept(workspace.root), "Which port does staging listen on?") == ""
-    Kept(workspace.root).take_in()
+    Kept(workspace.root).take_in(workspace)
     for path in workspace.history.messages.paths():
         path.write_bytes(b"\0" * path.stat().st_size)
     assert recalled(Kept(workspace.root), "Which port does staging listen on?") == ""

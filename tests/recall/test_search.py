@@ -17,6 +17,7 @@ import pytest
 from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
+from dream.directory import Workspace
 from dream.errors import UsageError
 from dream.history import messages
 from dream.models import NewEntry
@@ -24,7 +25,6 @@ from dream.recall import excerpt, search_index
 from dream.recall.terms import periods
 from dream.settings import Settings
 from dream.workspace import index
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.faults.support import called
 from tests.workspaces import fresh

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from dream.actions.forget import forget
+from dream.directory import Workspace
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
 from dream.nights.nightly import NightReport, night
 from dream.recall.search_index import SearchIndex
 from dream.recall.vectors import sketch
 from dream.workspace.bills import Bills
-from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.provider import Body, Provider, Reply, fault
 from tests.recall.test_search import NOW, texts

@@ -10,13 +10,13 @@ import pytest
 from dream import pipeline
 from dream.actions import review
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.reports import RunReport
 from dream.settings import Settings
 from dream.workspace import files
-from dream.workspace.workspace import Workspace
 from tests.review.test_review import GUARDS, HOLD, NOW, dream, memory
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh

@@ -9,14 +9,15 @@ import pytest
 
 from dream import pipeline
 from dream.actions import review
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.errors import UsageError, WorkspaceError
 from dream.llm.spending import Meter
 from dream.models import MEMORY_FILES, NewEntry, Proposal
 from dream.reports import RunReport
 from dream.settings import Settings
-from dream.workspace import review_files, trace
-from dream.workspace.workspace import Workspace
+from dream.versions import trace
+from dream.workspace import review_files
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh
 

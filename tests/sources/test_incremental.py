@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.consolidate import listing
+from dream.consolidate.listing import SEEN
+from dream.directory import Workspace
 from dream.reports import ConsolidateReport, Step
 from dream.settings import Settings
-from dream.workspace import listing
-from dream.workspace.listing import SEEN
-from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

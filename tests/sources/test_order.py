@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from dream import pipeline, transcripts
+from dream.directory import Workspace
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.workspaces import fresh
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)

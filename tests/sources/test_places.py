@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dream.workspace.workspace import Workspace
+from dream.directory import Workspace
 from tests.cli.commands import dream
 from tests.transcripts.reading import lines
 from tests.transcripts.test_clients import openclaw

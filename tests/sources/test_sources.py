@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.actions import configure
+from dream.consolidate import listing
+from dream.directory import Workspace
 from dream.errors import SettingsError
 from dream.settings import Settings
-from dream.workspace import listing
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.sources.test_incremental import write
 from tests.transcripts.test_clients import local, opencode

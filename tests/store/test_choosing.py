@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.workspace import context
+from dream.recall import context
 
 NAME = "## memory/MEMORY.md\n\n"
 

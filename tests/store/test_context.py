@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.models import Entry, MemoryFile
+from dream.recall.context import block, undreamt, unsaid
 from dream.text.tokens import estimate
-from dream.workspace.context import block, undreamt, unsaid
 from tests.store.helpers_history import NOW
 
 NONE: dict[MemoryFile, str] = {"SOUL.md": "", "USER.md": "", "memory/MEMORY.md": ""}

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 from dream import door
 from dream.cli.group import dream_group
+from dream.directory import Workspace
 from dream.models import NewEntry
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.forking import Program
 from tests.git.support import NOW, add, make

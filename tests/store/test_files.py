@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dream import settings
+from dream.directory import Workspace
 from dream.errors import SettingsError, WorkspaceError
 from dream.workspace.files import check_plain, read_bytes, read_text, replace_file, sweep
-from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import names
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from dream.directory import Workspace
 from dream.errors import WorkspaceError
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
 from dream.trust import state_directory
 from dream.versions import transaction
 from dream.workspace import machine
-from dream.workspace.workspace import Workspace
 from tests.faults.support import called
 from tests.forking import Program
 from tests.git.support import make

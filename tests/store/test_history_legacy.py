@@ -8,12 +8,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.directory import Workspace
 from dream.dreaming import phase1
 from dream.history.legacy import LATER, SESSION, decoded, entries
 from dream.library import Dream
 from dream.models import Diagnostic, Entry
 from dream.pipeline import nothing_to_dream
-from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import NOW, contents, cursors, history, log, row
 
 NOWHEN = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import NewEntry
 from dream.reports import RunReport
 from dream.settings import Settings
 from dream.workspace import runs
-from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 from tests.workspaces import fresh
 

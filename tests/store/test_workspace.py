@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dream.directory import Workspace
 from dream.errors import WorkspaceError
 from dream.models import Diagnostic, NewEntry, Proposal, Rejected
 from dream.workspace.review_files import grown, render_pending
-from dream.workspace.workspace import Workspace
 from tests.store.helpers_history import NOW, contents, cursors, facts, row
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dream.actions import note, sync
 from dream.actions.sync import Synced
+from dream.directory import Workspace
 from dream.models import NewEntry
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.git.support import dream, read, save
 
 BEGAN = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.directory import Workspace
 from dream.llm import card
 from dream.reports import Usage
 from dream.text import tokens
-from dream.workspace.workspace import Workspace
 from tests.test_layers import modules_after
 
 SAMPLES = {

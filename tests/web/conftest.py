@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 
 from dream import pipeline
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.history.messages import KeptMessage
 from dream.llm.spending import Meter
@@ -23,7 +24,6 @@ from dream.models import EntryLine, NewEntry
 from dream.settings import Settings
 from dream.web import server
 from dream.web.server import Gate
-from dream.workspace.workspace import Workspace
 from tests.scripted import ScriptedModel
 from tests.workspaces import copied, fresh
 

@@ -10,8 +10,8 @@ import pytest
 
 from dream.actions import review
 from dream.actions.restore import restore
+from dream.directory import Workspace
 from dream.workspace.lock import run_lock
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import dream
 from tests.web.conftest import HOLD, NOW, Browser, served, talk
 from tests.workspaces import distrusted

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dream.directory import Workspace
 from dream.web.export import write
-from dream.workspace.workspace import Workspace
 from tests.web.conftest import HOLD, Browser, served, talk
 from tests.web.test_shown import ATTACKS, PAGES, XSS
 

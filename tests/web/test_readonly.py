@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from dream.actions.note import note
+from dream.directory import Workspace
 from dream.settings import Settings
-from dream.workspace.workspace import Workspace
 from tests.cli.commands import ROOT, environment
 from tests.web.conftest import Page
 from tests.web.test_shown import PAGES

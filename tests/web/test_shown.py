@@ -14,12 +14,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from dream.directory import Workspace
 from dream.reports import Usage
 from dream.web import views
 from dream.web.export import write
 from dream.web.server import HERE
 from dream.workspace.bills import Bills
-from dream.workspace.workspace import Workspace
 from tests.attacks.cases import CASES
 from tests.cli.commands import dream
 from tests.forking import DREAM, Program

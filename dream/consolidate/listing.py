@@ -20,7 +20,7 @@ from dream.settings import Settings
 from dream.transcripts import known_formats, names
 
 if TYPE_CHECKING:
-    from dream.workspace.workspace import Workspace
+    from dream.directory import Workspace
 
 SEEN = "sources"  # a document in the index
 DATABASES = (".db", ".sqlite", ".vscdb")  # what their writers add stands in a second file at first

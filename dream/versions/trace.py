@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from dream.memory import memory_file
 from dream.models import MemoryFile
@@ -18,7 +19,6 @@ from dream.reports import HIDDEN
 from dream.text.words import coverage
 from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
-from dream.workspace.workspace import Workspace
 
 KEPT = 0.5  # of a removed line's content words that stand in the new one: then the new one goes on from it
 SAID = 0.5  # of a finding's content words that stand in a line: then the line may be written from it
@@ -26,6 +26,9 @@ _FINDING = re.compile(
     r"    (?P<state>applied|present)(?: \(.*?\))?: "
     r"\[(?P<tag>[\w/-]+?)(?P<remove>-REMOVE)?\] (?P<text>.*) \{(?P<at>[\d,]+)\}"
 )
+
+if TYPE_CHECKING:
+    from dream.directory import Workspace
 
 
 @dataclass(frozen=True, slots=True)

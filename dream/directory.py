@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dream import trust
 from dream.door import check_folder, contents, make_folder
 from dream.errors import GitError, SettingsError, WorkspaceError
-from dream.memory import MEMORY_FILES, like
+from dream.memory import DREAM_CURSOR, MEMORY_FILES, TEMPLATES, like
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.workspace import format as workspace_format
 from dream.workspace import locate
@@ -34,23 +34,14 @@ if TYPE_CHECKING:
     from dream.history.history import History
     from dream.models import Entry, MemoryFile, Proposal, Rejected, Report
     from dream.recall import Hit
+    from dream.recall.context import Count
     from dream.versions.store import GitStore
-    from dream.workspace.context import Count
 
-DREAM_CURSOR = "memory/.dream_cursor"
 HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
 INSTRUCTIONS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md")  # for agents, at the root; no memory
 RECALL_SHARE = 2  # one part in so many of a context is for what a query recalls
 SHOWN = 4  # files that one sentence names
 SEEN_NOTES = "notes.json"  # in .dream/
-
-TEMPLATES: Mapping[MemoryFile, bytes] = {
-    "SOUL.md": b"# Soul\n\nHow I behave.\n\n## Manner\n\n## Rules\n",
-    "USER.md": b"# User\n\nWho I work for, and what they prefer.\n\n## Person\n\n## Preferences\n\n## Plans\n",
-    "memory/MEMORY.md": (
-        b"# Memory\n\nWhat is true of the work.\n\n## Facts\n\n## Decisions\n\n## Solutions\n\n## Events\n"
-    ),
-}
 
 
 class Workspace:
@@ -320,8 +311,8 @@ class Workspace:
         With a `query`, half of the room is for what earlier conversations say of it and memory doesn't, cited; what
         stands before that is the same for every query.
         """
+        from dream.recall import context
         from dream.text.tokens import estimate
-        from dream.workspace import context
 
         if query is not None:
             from dream.recall.prompt import in_context
