@@ -88,7 +88,7 @@ def test_no_two_modules_share_a_name_but_a_command_and_what_it_calls() -> None:
 
 
 # What a command that only reads must do without: reading, dreaming, and all that writes a commit.
-WORK = {"dream.dreaming", "dream.consolidate", "dream.transcripts", "dream.redact"}
+WORK = {"dream.dreaming", "dream.consolidate.consolidator", "dream.transcripts", "dream.redact"}
 AT_ONCE = [
     ["status"],
     ["status", "--json"],
@@ -122,7 +122,7 @@ IDLE = WORK - {"dream.transcripts"} | {
     "dream.versions.log",
     "ctypes",
 }
-NO_SOURCES = {"dream.transcripts", "dream.history.history", "dream.models"}
+NO_SOURCES = {"dream.transcripts"}
 
 
 @pytest.mark.few(2)
