@@ -14,6 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from dream.errors import SettingsError
 
+Timetable = tuple["Cron", "tzinfo | None"]  # when the nights are, in which zone; None: the machine's
+
 MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 from dream.consolidate import listing
-from dream.crontime import Cron, parse
+from dream.crontime import Timetable, parse
 from dream.directory import Workspace, absent
 from dream.errors import DreamError, WorkspaceError
 from dream.models import Diagnostic, MemoryFile
-from dream.nights import stamp
 from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
 from dream.text import tokens
 from dream.versions import transaction
-from dream.workspace import runs
+from dream.workspace import runs, stamp
 from dream.workspace.bills import Bills
 from dream.workspace.files import check_plain, read_bytes, readable
 from dream.workspace.live import holds_any
 from dream.workspace.runs import RunRecord
 
-Timetable = tuple[Cron, tzinfo | None]  # when the nights are, in which zone; None: the machine's
 RUNS = 5  # shown of the run record
 DAMAGE = 3  # places in the log that are named; the doctor names more
 LOOKED_AT = 30  # of the run record, for the last one of each command
@@ -136,18 +134,6 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         warnings=tuple(listing.unread_agents(workspace, settings, now, home=Path.home(), environ=os.environ)),
         is_live=holds_any(workspace.private),
     )
-
-
-def scheduled(workspace: Workspace, settings: Settings) -> dict[str, Timetable]:
-    """Find what starts the nights of the workspace, and by which schedule in which zone."""
-    from dream.nights import timers  # of no use to who only reads
-
-    wanted = timers.job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
-    found: dict[str, Timetable] = {}
-    for kind, job in timers.installed(wanted).items():
-        zone = job.zone if kind == "systemd" else ""
-        found[kind] = job.cron, replace(settings, timezone=zone).zone() if zone else None
-    return found
 
 
 def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:

@@ -158,8 +158,9 @@ def _tell_what_happens(root: Path, names: Sequence[str], *, asks: bool) -> None:
 
 def _next_night(workspace: Workspace, settings: Settings) -> datetime | None:
     from dream.actions import status
+    from dream.nights import timers
 
-    return status.read(workspace, settings, group.now(), status.scheduled(workspace, settings)).next_run
+    return status.read(workspace, settings, group.now(), timers.scheduled(workspace, settings)).next_run
 
 
 def _offer_nights(workspace: Workspace, settings: Settings) -> datetime | None:

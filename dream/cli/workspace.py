@@ -170,10 +170,11 @@ def status_command(check: bool, directory: Path | None, as_json: bool) -> int | 
       dream status --check || echo "memory needs you"
     """
     from dream.actions import status
+    from dream.nights import timers
 
     workspace = group.open_workspace(directory)
     settings = workspace.settings(using=())
-    found = status.read(workspace, settings, group.now(), status.scheduled(workspace, settings))
+    found = status.read(workspace, settings, group.now(), timers.scheduled(workspace, settings))
     if as_json:
         from dream.directory import absent
 

@@ -15,10 +15,9 @@ from dream import pipeline
 from dream.consolidate import listing
 from dream.directory import Workspace, absent
 from dream.errors import DreamError, NightOver
-from dream.nights import stamp
 from dream.reports import FLAT, ConsolidateReport, Progress, RunReport, Step, Usage
 from dream.settings import EMBEDDED, Settings
-from dream.workspace import runs
+from dream.workspace import runs, stamp
 from dream.workspace.bills import Bills
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock

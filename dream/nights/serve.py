@@ -26,9 +26,10 @@ from apscheduler.triggers.base import BaseTrigger
 from dream.crontime import Cron, parse
 from dream.directory import Workspace
 from dream.errors import Busy, DreamError
-from dream.nights import nightly, stamp
+from dream.nights import nightly
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
+from dream.workspace import stamp
 
 HEARTBEAT = 60.0  # seconds between two looks at the clock; also how late a night can be after the machine wakes
 NIGHT = "night"  # the name of the scheduler's job

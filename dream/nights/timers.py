@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import os
 import re
 import shlex
 import shutil
@@ -18,13 +19,16 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Literal
 
-from dream.crontime import WEEKDAYS, Cron, parse
+from dream.crontime import WEEKDAYS, Cron, Timetable, parse
 from dream.errors import DreamError, UsageError
 from dream.prompts import shipped
 from dream.workspace.files import explained, replace_file
 
 if TYPE_CHECKING:
     import subprocess
+
+    from dream.directory import Workspace
+    from dream.settings import Settings
 
 Timer = Literal["crontab", "systemd", "launchd"]
 MOST_TIMES = 500  # launchd wants each time written out; a schedule with more is a mistake
@@ -353,3 +357,13 @@ def _run(command: list[str], text: str = "") -> subprocess.CompletedProcess[str]
         )
     except OSError as error:
         return subprocess.CompletedProcess(command, 127, "", str(error))
+
+
+def scheduled(workspace: Workspace, settings: Settings) -> dict[str, Timetable]:
+    """Find what starts the nights of the workspace, and by which schedule in which zone."""
+    wanted = job(workspace.root, parse(settings.schedule), os.environ, settings.timezone or "")
+    found: dict[str, Timetable] = {}
+    for kind, one in installed(wanted).items():
+        zone = one.zone if kind == "systemd" else ""
+        found[kind] = one.cron, dataclasses.replace(settings, timezone=zone).zone() if zone else None
+    return found

@@ -17,6 +17,7 @@ from dream.actions import status
 from dream.actions.status import Health
 from dream.directory import Workspace
 from dream.errors import DreamError
+from dream.nights import timers
 from dream.versions import FILES, STATE
 from dream.versions.trace import Deed, steps
 
@@ -117,7 +118,7 @@ class Past:
         workspace = Workspace.open(self.root)
         try:
             settings = workspace.settings(using=())
-            return status.read(workspace, settings, datetime.now(UTC), status.scheduled(workspace, settings))
+            return status.read(workspace, settings, datetime.now(UTC), timers.scheduled(workspace, settings))
         finally:
             workspace.history.close()
 

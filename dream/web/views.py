@@ -19,7 +19,6 @@ from dream.dreaming.draft import lines
 from dream.errors import UsageError
 from dream.memory import memory_file
 from dream.models import MemoryFile, Proposal
-from dream.nights.stamp import last_night
 from dream.recall import Hit
 from dream.reports import Usage
 from dream.text.safe import shortened
@@ -32,6 +31,7 @@ from dream.versions.trace import Deed, Origin, facts, trace
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import RunRecord
+from dream.workspace.stamp import last_night
 
 BEGUN = timedelta(minutes=1)  # between the stamp of a night and its first record
 NIGHT = timedelta(hours=12)  # what ran within so long before the last run was the same night

@@ -18,10 +18,10 @@ from dream.consolidate.listing import SEEN
 from dream.crontime import parse
 from dream.directory import Workspace
 from dream.errors import Busy
-from dream.nights import nightly, stamp
+from dream.nights import nightly
 from dream.nights.nightly import NightReport
 from dream.settings import Settings
-from dream.workspace import runs
+from dream.workspace import runs, stamp
 from dream.workspace.index import Index
 from dream.workspace.lock import run_lock
 from tests.sources.test_incremental import row

@@ -10,9 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from dream.directory import Workspace
-from dream.nights import nightly, stamp
+from dream.nights import nightly
 from dream.nights.serve import Server
 from dream.settings import Settings
+from dream.workspace import stamp
 from tests.workspaces import fresh
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dream.directory import Workspace
-from dream.nights import stamp
+from dream.workspace import stamp
 from tests.cli.commands import dream
 from tests.forking import DREAM, Program
 from tests.workspaces import fresh
