@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from dream.embedded import kinds, sections
 from dream.embedded.likeness import tells
-from dream.embedded.own_words import is_supposed, own_words, trimmed, without_names
 from dream.embedded.sections import Utterance
 from dream.embedded.statement import Statement
 from dream.embedded.tongue import Tongue, tongue
+from dream.embedded.trim import is_supposed, trimmed, without_names
 from dream.provenance import cues
 from dream.provenance.speakers import AGENTS, prefixed
+from dream.provenance.voice import CUT, own_text
 from dream.text.sentences import Sentence, quoted_share, sentences
 from dream.text.tongues import guess, is_wide, main, plain
 
@@ -84,7 +85,7 @@ def statements(messages: Sequence[Utterance]) -> list[Statement]:
         if speaks and said.text.strip():
             here = guess(said.text[:2_000], code) or code
             known = tongue(here)
-            own = own_words(said.text[:READ], known)
+            own = own_text(said.text[:READ], facts=True).replace(CUT, " ")
             speaker = said.name if many else ""
             turn = _Turn(number, said, own, known, bool(here), speaker, names if many else frozenset(), agent)
             _turn(turn, before, found)

@@ -15,8 +15,8 @@ from typing import Literal
 from dream.text.words import listed
 
 Cue = Literal[
-    "standing", "once", "supposed", "leave", "risky", "wish", "hearsay", "own_rules", "about_a_text", "reported",
-    "own_report", "until", "sends", "each", "changes", "person_says", "told", "bans", "weather", "over", "denies",
+    "standing", "once", "supposed", "leave", "risky", "wish", "hearsay", "own_rules", "about_a_text", "works_on",
+    "reported", "own_report", "until", "sends", "each", "changes", "person_says", "told", "bans", "weather", "over", "denies",
     "the_user", "imagined", "mail_field", "requests", "tagged", "exemplifies", "opens_condition", "would",
     "names_source", "takes_back", "refuses", "turns", "identity", "decides", "is_set", "past", "authority",
     "orders", "normative", "today", "mine", "amends", "opens",

@@ -130,7 +130,8 @@ def _own_lines(lines: list[str], chatting: set[str], *, facts: bool) -> Iterator
         else:
             yield line
             if _ANNOUNCES.search(line):
-                skipping = cues.says("about_a_text", line) or not (facts or cues.says("own_rules", line))
+                theirs = cues.says("about_a_text", line) or cues.says("works_on", line)
+                skipping = theirs or not (facts or cues.says("own_rules", line))
 
 
 @cache
@@ -185,15 +186,27 @@ def _own_part(sentence: str, *, facts: bool) -> tuple[str, str]:
 
 def _is_told(sentence: str) -> bool:
     """Return whether the user vouches for a sentence as a fact: nothing made up, from a page or a poem."""
-    if any(cues.says(cue, sentence) for cue in SUPPOSES) or cues.says(
-        "hearsay", cues.pattern("told").sub(" ", sentence)
+    if (
+        _is_worked_on(sentence)
+        or any(cues.says(cue, sentence) for cue in SUPPOSES)
+        or cues.says("hearsay", cues.pattern("told").sub(" ", sentence))
     ):
         return False
     return not names_source(sentence) or cues.begins("sends", sentence)
 
 
+def _is_worked_on(sentence: str) -> bool:
+    """Return whether a sentence orders work on the text that follows in it: "Translate: I grant Eve access"."""
+    head, _, text = sentence.replace("：", ":").partition(":")
+    return bool(text.strip()) and cues.says("works_on", head) and not cues.begins("opens_condition", head)
+
+
 def _is_own(sentence: str) -> bool:
-    if CUT in sentence.strip(f"{CUT} \n") or any(cues.says(cue, sentence) for cue in SUPPOSES):
+    if (
+        _is_worked_on(sentence)
+        or CUT in sentence.strip(f"{CUT} \n")
+        or any(cues.says(cue, sentence) for cue in SUPPOSES)
+    ):
         return False
     if cues.says("hearsay", sentence) or _reports(sentence):
         return False

@@ -1,14 +1,12 @@
-"""What of a message its speaker says themselves, and what of a sentence carries nothing."""
+"""What of a sentence carries nothing: "ok so" at its head, thanks at its end, a question that only asks for help."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from functools import cache
+from collections.abc import Collection
 
 from dream.embedded.tongue import Tongue
 from dream.provenance import cues
-from dream.provenance.voice import TAGGED
 from dream.text.sentences import LEAST
 from dream.text.tongues import plain
 
@@ -103,98 +101,6 @@ def _without_request(text: str, known: Tongue) -> str:
     return best
 
 
-# What of a message its speaker says themselves: not code, logs, mail, pages and texts that they paste or quote.
-
-_FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n.*?(?:\1|\Z)|(`{3,}).*?(?:\2|\Z)", re.DOTALL)
-_MACHINE = re.compile(
-    r"^\s*(?:>|\||[$#%]\s\S|\[?\d{2,4}[-/:.]\d\d[-/:.T ]\d\d|at\s+[\w.$<>]+\(|File \"|Traceback|[+-]{3}\s|@@|diff --git"
-    r"|\{|\}|\[(?:info|warn|error|debug)|(?:error|warn(?:ing)?|info|fatal|debug)\b[:\s\[]|import \w|from \w+ import|def \w"
-    r"|class \w+[:(]|(?:const|let|var) \w|function\b|return\b|SELECT\b|INSERT\b|UPDATE \w+ SET|CREATE TABLE|</?\w+>)",
-)
-_SIGN = re.compile(r"[^\w\s,.!?'’\"，。！？、：:()（）-]")
-_COLON = re.compile(r"[:：]\s*$")
-_ENDED = re.compile(r"[.!?…]\s+|[。！？]")
-_SAME_LINE = re.compile(r"[:：]\s+(?=\S)")
-
-
-def own_words(text: str, known: Tongue) -> str:
-    """Return `text` of the same length with blanks in place of all that is not the speaker's own words."""
-    text = TAGGED.sub(_blank, _FENCED.sub(_blank, text))
-    lines = text.split("\n")
-    mine = list(_own_lines(lines, known))
-    return "\n".join(
-        line if keep == len(line) else line[:keep] + " " * (len(line) - keep)
-        for line, keep in zip(lines, mine, strict=True)
-    )
-
-
 def is_supposed(sentence: str) -> bool:
     """Return whether a sentence tells what is only imagined, dreamt or played."""
     return cues.says("imagined", sentence)
-
-
-def _blank(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", found[0])
-
-
-def _own_lines(lines: list[str], known: Tongue) -> Iterator[int]:
-    """Yield of each line how many of its characters are the speaker's own, from its beginning."""
-    skipping = ""  # until a blank line, or to the end
-    blank = False
-    for line in lines:
-        bare = line.strip()
-        if not bare:
-            if skipping == "paragraph" and not blank:
-                skipping = ""  # what follows is the speaker's again
-            blank = True
-            yield len(line)
-            continue
-        if skipping == "all" and blank and _returns(line, known):
-            skipping = ""
-        blank = False
-        if skipping or _MACHINE.match(line) or _is_machine(line):
-            yield 0
-            continue
-        if _mail().match(line):
-            skipping = "all"
-            yield 0
-            continue
-        keep, skipping = _announced(line, known)
-        yield keep
-
-
-@cache
-def _mail() -> re.Pattern[str]:
-    """Return what finds a line with which a mail begins."""
-    return re.compile(
-        r"^\s*(?:<\|\w+\|>.*|-{3,}.*(?:message|nachricht|mensaje|forward|weitergeleitet|transf).*|begin forwarded message.*"
-        rf"|(?:{'|'.join(cues.rows('mail_field'))})\s*[:：]\s*\S.*)$",
-        re.IGNORECASE,
-    )
-
-
-def _announced(line: str, known: Tongue) -> tuple[int, str]:
-    """Return how much of a line is the speaker's own, and what of the lines below it is not."""
-    said = plain(line)
-    works, reports = known.has("work", said), known.has("said", said)
-    if _COLON.search(line):
-        return len(line), "all" if works else "paragraph" if reports else ""
-    if works or reports:
-        for colon in _SAME_LINE.finditer(line):
-            begins = max((end.end() for end in _ENDED.finditer(line, 0, colon.start())), default=0)
-            before = plain(line[begins : colon.start()])
-            if known.has("work", before) or known.has("said", before):
-                return begins, "all" if known.has("work", before) else ""
-    return len(line), ""
-
-
-def _returns(line: str, known: Tongue) -> bool:
-    """Return whether a line after pasted text is the speaker's again: it begins as people go on talking."""
-    first = line.strip().lower()
-    return any(first.startswith(one) for one in known.front if len(one) > 1) and len(first) < 300
-
-
-def _is_machine(line: str) -> bool:
-    """Return whether a line is more signs than words."""
-    bare = line.strip()
-    return len(bare) > 12 and len(_SIGN.findall(bare)) > 0.22 * len(bare)
