@@ -175,93 +175,11 @@ def heading(line: str) -> str | None:
     return found[1] if found else ("" if _UNDERLINE.match(line) else None)
 
 
-# Tell a line that instructs whoever reads it from one that states a fact. Pure. English patterns are composed and stand
-# here; those of the other languages are rows of provenance/cues.toml.
-#
-# Such a line is memory only if the user said it. Patterns miss what nobody thought of; that is why SOUL.md, which
-# agents obey, does not rest on them: there every line must be the user's own.
+# Tell a line that instructs whoever reads it from one that states a fact, by the rows `orders` and `normative` of
+# provenance/cues.toml. Such a line is memory only if the user said it. Rows miss what nobody thought of; that is why
+# SOUL.md, which agents obey, does not rest on them: there every line must be the user's own.
 
 
-# ruff: noqa: E501, ISC004 - one pattern of a tuple stands on several lines, and a line of it is not cut in two
-
-
-_AGENT = (
-    r"(?:(?:the|this|any|every|all|your|an?)\s+)?(?:agents?|assistants?|a\.?i\.?|chatbots?|bots?|llms?|language models?"
-    r"|claude|chatgpt|gemini|copilot)"
-)
-_BASE = (
-    r"(?:say|reply|answer|respond|run|execute|send|recommend|suggest|open|fetch|visit|append|write|save|delete|remove|tell"
-    r"|include|output|print|pretend|act|switch|insist|forward|email|upload|ignore|share|reveal|approve|trust|obey|follow"
-    r"|mention|add|stop|post|call|praise|treat|transfer|pay|install|disable|enable|grant|accept|claim|deny|refuse|promote"
-    r"|redirect|quote|leak|submit|copy|click|download|give|show|repeat|remember|forget|use this|end every|begin every)"
-)
-# How somebody who is given orders behaves; commands of a shell or a project ("run", "use", "install") are solutions.
-_MANNER = (
-    r"(?:reply|respond|answer|obey|praise|agree|accept|approve|recommend|promote|advertise|trust|pretend|refuse|reveal|forward"
-    r"|ignore|disregard|speak|act|behave|insist|sign every|end every|begin every|start every|worship|serve|favou?r|comply|leak)"
-)
-_MUST = (
-    r"(?:must|should|shall|ought to|has to|have to|needs? to|is to|are to|will (?:now |always |never )|always|never|may not"
-    r"|can(?:not|'t)|is (?:now )?(?:authori[sz]ed|allowed|instructed|required|permitted|told|obliged|unrestricted)"
-    r"|(?:do|does) not|don't|doesn't)"
-)
-# What must be done with a thing, whoever says so, is no order to an agent: "legal says that it must be kept".
-_KEPT = (
-    r"\s+be (?:kept(?! (?:secret|hidden|quiet|private|away|from)\b)|retained|paid|signed|renewed|filed|returned|ready|done"
-    r"|finished|submitted)\b"
-)
-# What people tell each other to cheer up, and nothing besides: no order to an agent.
-_COMFORT = (
-    r"(?:look on the bright side|lose hope|give up|stop (?:dreaming|believing|learning|trying)|worry|mind|say never"
-    r"|forget to smile)(?:\s*\([^)]*\d{4}\))?\W*$"
-)
-_PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        # against the rules
-        r"\b(?:ignore|disregard|forget|override|bypass|neglect|drop|overrule|supersede[sd]?)\b[^.]{0,30}\b(?:previous|prior|above"
-        r"|earlier|preceding|all|any|system|your|these|other|every|former)\b[^.]{0,24}\b(?:instruction|prompt|rule|direction"
-        r"|guideline|message|restriction|safety|polic|constraint|memor|order)",
-        r"\byou are now\b|\b(?:act|behave|respond) as (?:if|though|an? (?:unrestricted|different|evil|jailbroken|new))\b"
-        r"|\bpretend (?:to be|you|that you)\b|\bdeveloper mode\b|\bjailbr[eo]a?k|\bdo anything now\b|\bdan mode\b"
-        r"|\bnew (?:system )?instructions?\b|\bsystem prompts?\b|\bprompt injection\b|\bfrom now on\b|\bunrestricted mode\b",
-        # to the agent
-        rf"\b{_AGENT}(?:'s)?,?\s+{_MUST}\b",
-        rf"\b(?:wants?|expects?|asks?|asked|told|tells|would like|prefers?|requires?|instructs?|instructed|requests?|needs"
-        rf"|authori[sz]e[sd]?|allows?|permits?|orders?|wished)\s+(?:that\s+)?(?:{_AGENT}|you|dream)\b",
-        rf"\b(?:instructions?|note|message|reminder|rule|policy|task)s?\s+(?:for|to)\s+{_AGENT}\b",
-        r"\byou (?:must|should|shall|have to|need to|are (?:to|required|authori[sz]ed|obliged|permitted))\b"
-        r"|\byour (?:new )?(?:instructions?|rules?|task|system|memory|guidelines|safety)\b",
-        rf"^\W*(?:please\s+|now\s+|first\s+)*(?:always|never|please|do not|don't|make sure to|be sure to|remember to|you)\s+{_BASE}\b",
-        # without a subject, as orders are given; "always eats", "never had" tell of somebody
-        rf"^\W*(?:please\s+|only\s+)*(?:always|never|do not|don't)\s+(?!{_COMFORT})(?!been\b|had\b|was\b|got\b|went\b|(?:\w+ly\s+)?\w+(?:[^s\W]s|ed|ing|en)\b)[a-z]+\b",
-        rf"^\W*(?:please\s+)?(?:only\s+)?{_MANNER}\b(?!\s+(?:is|was|are|were|of|from|from the)\b|\s*:)",
-        rf"^\W*(?:{_BASE}|push|merge|deploy|commit|proceed|continue)\b[^.]{{0,60}}\bwithout\s+(?:an?\s+|any\s+|the\s+)?(?:review|asking|confirm|permission|approval|consent|check|question|warning)",
-        rf"\b(?:says?|said|states|reads|writes|wrote|tells?)\b[^.]{{0,24}}?[\s:,\"“'](?:(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?:always|never)|must(?!{_KEPT})|{_MANNER}|ignore|delete|send|run)\s+\w+",
-        rf"^\W*{_AGENT}\s*[:,]\s*(?:please\s+)?(?:always\s+|never\s+)?{_BASE}\b",
-        r"\bif you(?:'re| are)\b[^.]{0,30}\b(?:ai|llm|agent|assistant|model|bot|reading)\b|\bwhen(?:ever)? you (?:read|see|load|process)\b",
-        # later, when something happens
-        r"\b(?:when(?:ever)?|if|once|next time|every time|each time|as soon as|after|before|until|on the day)\s+"
-        r"(?:the |a |this |any )?(?:user|owner|you|they|someone|anyone|agent|assistant|he|she|memory|file|session|conversation)\b"
-        rf"[^.;:]{{0,80}}[,;:]\s*(?:please |always |then |immediately |first |silently |just |also )*{_BASE}\b",
-        rf"\b(?:whenever|every time|each time|next time)\b[^.;]{{0,60}}?(?:\basked\b|\basks\b|\bmentions?\b|\bsays?\b)[^.;]{{0,60}}[,;:]?\s+"
-        rf"(?:always |then |please )*{_BASE}\b",
-        # behind the user's back, or out of the house
-        r"\b(?:without|don't|do not|never)\s+(?:telling|tell|informing|inform|asking|ask|notifying|notify|alerting|mentioning|mention"
-        r"|revealing|reveal|disclosing|disclose|showing|show|warning|warn)\b[^.]{0,24}\b(?:the )?(?:user|owner|human|anyone|anybody|them|him|her|this)\b",
-        r"\b(?:secretly|silently|covertly|quietly)\b[^.]{0,20}\b(?:send|copy|forward|upload|add|include|run|post|delete|log|insert|approve)",
-        rf"(?:^\W*|[,;:]\s*|\b(?:always|must|please|should|and then|then|shall)\s+){_BASE}\b[^.]{{0,80}}?(?:https?://|www\.|\S+@\S+\.\w"
-        r"|\b[\w-]+\.(?:com|net|org|io|ru|cn|xyz|example|test|evil|top|info)\b)",
-        # into memory
-        r"\b(?:add|append|write|save|store|put|record|insert|copy)\b[^.]{0,60}\b(?:to|into|in)\b\s*(?:your |the |its |this |long-term )*"
-        r"(?:soul|(?:long-term )?memory|memories|user file|(?:soul|user|memory)\.md)\b",
-        r"\b(?:soul|user|memory)\.md\b[^.]{0,40}\b(?:must|should|rule|says|shall|delete|remove|replace|overwrite)",
-        # commands that run what is fetched or wipe what is there
-        r"(?:curl|wget|iwr|irm|invoke-webrequest|fetch)\b[^|\n]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da|fi|pwsh|power)?(?:sh|shell|iex|python3?|node|perl)\b"
-        r"|\brm\s+-(?:rf|fr)\b\s+(?:/|~|\$|\*)|\bbase64\s+(?:-d|-D|--decode)\b|\bpowershell\b[^\n]{0,40}\s-e(?:nc)?\w*\s|\b(?:nc|ncat)\b[^\n]{0,40}\s-e\s"
-        r"|\bos\.system\(|\bsubprocess\.|\beval\(|\bexec\(",
-    )
-)  # fmt: skip
 _SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
 
 
@@ -269,8 +187,6 @@ def instructs(line: str) -> bool:
     """Return whether a line tells an agent what to do, or hides something from the user."""
     plain = folded(line).replace("’", "'")
     told = _SPEAKER.sub("", plain)
-    if any(pattern.search(text) for text in {plain, told} for pattern in _PATTERNS):
-        return True
     as_it_stands = unicodedata.normalize("NFKC", line)  # folding would make Latin letters of Cyrillic ones
     return any(cues.says("orders", text) for text in {plain, told, as_it_stands})
 

@@ -15,11 +15,11 @@ from typing import Literal
 from dream.text.words import listed
 
 Cue = Literal[
-    "standing", "once", "supposed", "leave", "risky", "wish", "hearsay", "own_rules", "about_a_text", "works_on",
-    "reported", "own_report", "until", "sends", "each", "changes", "person_says", "told", "bans", "weather", "over", "denies",
-    "the_user", "imagined", "mail_field", "requests", "tagged", "exemplifies", "opens_condition", "would",
-    "names_source", "takes_back", "refuses", "turns", "identity", "decides", "is_set", "past", "authority",
-    "orders", "normative", "today", "mine", "amends", "opens",
+    "standing", "once", "supposed", "leave", "risky", "hearsay", "own_rules", "about_a_text", "works_on",
+    "reported", "own_report", "until", "sends", "each", "person_says", "told", "bans", "denies",
+    "the_user", "imagined", "mail_field", "requests", "tagged", "exemplifies", "opens_condition",
+    "names_source", "refuses", "authority", "orders", "normative", "today", "mine",
+    "amends",
 ]  # fmt: skip
 
 _SIGNS = re.compile(r"\W*")
@@ -32,18 +32,7 @@ def says(cue: Cue, text: str) -> bool:
 
 def begins(cue: Cue, text: str) -> bool:
     """Return whether a text begins with a cue of that kind, signs apart."""
-    return opening(cue, text) > 0
-
-
-def opening(cue: Cue, text: str) -> int:
-    """Return where the cue of that kind ends that a text begins with, signs apart; 0 where it begins with none."""
-    match = pattern(cue).match(text, _SIGNS.match(text).end())  # type: ignore[union-attr]
-    return match.end() if match else 0
-
-
-def found(cue: Cue, text: str) -> list[str]:
-    """Return the cues of that kind in `text`, in their order."""
-    return [match[0] for match in pattern(cue).finditer(text)]
+    return pattern(cue).match(text, _SIGNS.match(text).end()) is not None  # type: ignore[union-attr]
 
 
 @cache
@@ -51,18 +40,6 @@ def pattern(cue: Cue) -> re.Pattern[str]:
     """Return what finds any cue of that kind, in any language."""
     narrow = "|".join(one.replace(" ", r"\s+") for one in _rows(cue, _table().keys() - _wide()))
     return re.compile("|".join((rf"(?<!\w)(?:{narrow})(?!\w)", *_rows(cue, _wide()))), re.IGNORECASE)
-
-
-@cache
-def wide(cue: Cue) -> re.Pattern[str]:
-    """Return what finds a cue of that kind in the languages that are written without blanks."""
-    return re.compile("|".join(_rows(cue, _wide())), re.IGNORECASE)
-
-
-@cache
-def words(cue: Cue) -> frozenset[str]:
-    """Return the cues of that kind, each one word, in the languages that are written with blanks."""
-    return frozenset(_rows(cue, _table().keys() - _wide()))
 
 
 def rows(cue: Cue) -> list[str]:
