@@ -92,17 +92,17 @@ class Protected:
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `evidence`: what the entries vouch for. `rules`: the user's own
     sentences that the findings point at. `learnt` says when what a line of a file rests on was said. `day` is that of
-    the dream.
+    the dream. `restored`: facts that a restore took out.
     """
 
     before: Mapping[MemoryFile, str]
     person_lines: Mapping[MemoryFile, frozenset[str]]
     rejected: Sequence[Rejected]
-    restored: Sequence[Rejected] = ()
     evidence: BatchEvidence = NOTHING_HEARD
     rules: frozenset[str] = frozenset()
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
     day: date | None = None
+    restored: Sequence[Rejected] = ()
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
