@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from dream import trust
 from dream.door import check_folder, contents, make_folder
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from dream.models import Entry, MemoryFile, Proposal, Rejected, Report
     from dream.recall import Hit
     from dream.recall.context import Count
+    from dream.recall.then import Then
     from dream.versions.store import GitStore
+
+    Moment: TypeAlias = str | date | Then
 
 HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
 INSTRUCTIONS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md")  # for agents, at the root; no memory
@@ -267,6 +270,7 @@ class Workspace:
         kinds: Collection[str] | None = None,
         since: date | None = None,
         until: date | None = None,
+        as_of: Moment | None = None,
         session: str | None = None,
         source: str | None = None,
         speaker: str | None = None,
@@ -278,14 +282,23 @@ class Workspace:
         `kinds` are of memory, history and message (None: all); `since` and `until` are days, both included; `source`
         is the agent that a session's key begins with. After `half_life_days` an entry or a message counts half (0: age
         does not count); with `mmr` below 1, hits unlike those before them come sooner. Nothing found is an empty list.
+        With `as_of`, a day, a commit, a message's citation or "before the last dream", it answers from memory as it
+        stood then and from what was said until then. An empty query lists what people said, the newest first.
         """
         from dream.recall import KINDS
         from dream.recall.search import Wanted, search
 
         chosen = tuple(kind for kind in KINDS if kinds is None or kind in kinds)
         about = (session, source, speaker)
-        wanted = Wanted(query, chosen, since, until, *about, half_life_days=half_life_days, mmr=mmr)
+        then = self.then(as_of) if as_of else None
+        wanted = Wanted(query, chosen, since, until, *about, as_of=then, half_life_days=half_life_days, mmr=mmr)
         return search(self, wanted, limit)
+
+    def then(self, moment: Moment) -> Then:
+        """Return memory as it stood at a moment; raises UsageError where it is none, or has not come yet."""
+        from dream.recall.then import Then, then
+
+        return moment if isinstance(moment, Then) else then(self, str(moment), datetime.now(UTC))
 
     def get(self, cite: str, *, around: int = 0) -> list[Hit]:
         """Open a citation, with `around` neighbours on each side; raises UsageError where it is none, or is gone."""
@@ -301,6 +314,7 @@ class Workspace:
         beside: str = "",
         count: Count | None = None,
         query: str | None = None,
+        as_of: Moment | None = None,
     ) -> str:
         """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
@@ -309,19 +323,24 @@ class Workspace:
         was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
         same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
         With a `query`, half of the room is for what earlier conversations say of it and memory doesn't, cited; what
-        stands before that is the same for every query.
+        stands before that is the same for every query. With `as_of` all of it is as it was then; see `search`.
         """
         from dream.recall import context
         from dream.text.tokens import estimate
+
+        then = self.then(as_of) if as_of else None
 
         if query is not None:
             from dream.recall.prompt import in_context
 
             room = tokens // RECALL_SHARE
-            memory = self.context(tokens - room, session=session, beside=beside, count=count)
-            return context.with_recalled(
-                memory, in_context(self, query, f"{memory}\n{beside}", room, count or estimate)
-            )
+            memory = self.context(tokens - room, session=session, beside=beside, count=count, as_of=then)
+            about = in_context(self, query, f"{memory}\n{beside}", room, count or estimate, then)
+            return context.with_recalled(memory, about)
+        if then is not None:
+            from dream.recall.then import block
+
+            return block(self, then, tokens, count or estimate)
         texts: dict[MemoryFile, str] = {}
         unread: list[str] = []
         for file in MEMORY_FILES:

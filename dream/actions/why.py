@@ -12,7 +12,7 @@ from dream.recall import talk
 from dream.reports import FLAT, named
 from dream.text.words import coverage, without_said_on
 from dream.versions.log import Change
-from dream.versions.trace import Origin, fact_lines, trace
+from dream.versions.trace import Origin, fact_lines, steps, trace
 
 SHOWN = 3  # lines of an entry that are nearest to what rests on it
 AROUND = 1  # messages before and after the one that says it
@@ -59,11 +59,18 @@ class Reason:
     evidence: tuple[Evidence, ...] = field(metadata=named("entries"))
 
 
-def why(workspace: Workspace, text: str) -> list[Reason]:
-    """Explain the lines of memory that say `text`: that hold it, or else all of its words. None is an empty list."""
-    lines = fact_lines(workspace)
+def why(workspace: Workspace, text: str, as_of: str | None = None) -> list[Reason]:
+    """Explain the lines of memory that say `text`: that hold it, or else all of its words. None is an empty list.
+
+    With `as_of` they are the lines that stood there then.
+    """
+    then = workspace.then(as_of) if as_of else None
+    if then is not None and then.sha is None:
+        return []
+    lines = then.facts() if then else fact_lines(workspace)
+    known = steps(workspace, then.sha) if then and then.sha else None
     holding = [(file, line) for file, line in lines if text.casefold() in line.casefold()]
-    found = trace(workspace, holding or [(file, line) for file, line in lines if coverage(text, line) == 1])
+    found = trace(workspace, holding or [(file, line) for file, line in lines if coverage(text, line) == 1], known)
     shas = {sha for origin in found for sha in origin.commits}
     changes = {sha: workspace.git.show(sha).change for sha in shas}
     return [

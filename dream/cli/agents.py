@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import sys
-from datetime import datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     "--for", "query", metavar="TEXT", help="At the end, in half of the room, also what earlier talks say of TEXT."
 )
 @click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
+@group.as_of
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on stdin; print what its prompt brings to mind, if any.")
 @click.option(
     "--guide", is_flag=True, help="Print instead what to tell an agent of its memory: when to search and note."
@@ -40,6 +41,7 @@ def context_command(
     tokens: int,
     query: str | None,
     session: str | None,
+    as_of: str | None,
     hook: bool,
     guide: bool,
     directory: Path | None,
@@ -74,7 +76,7 @@ def context_command(
     if guide:
         _guide(workspace, named=directory is not None, as_json=as_json)
         return
-    block = workspace.context(tokens, session=session, query=query)
+    block = workspace.context(tokens, session=session, query=query, as_of=as_of)
     if as_json:
         output.emit({"context": block})
     elif block:
@@ -82,7 +84,7 @@ def context_command(
     if not block:
         from dream.recall.context import why_empty
 
-        output.problem(why_empty(partial(workspace.context, session=session, query=query)))
+        output.problem(why_empty(partial(workspace.context, session=session, query=query, as_of=as_of)))
 
 
 def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
@@ -163,18 +165,16 @@ def mcp_command(read_only: bool, directory: Path | None) -> None:
     calls.serve(partial(group.open_workspace, directory), begun, read_only=read_only)
 
 
-DAY = click.DateTime(formats=["%Y-%m-%d"])
-
-
 @click.command("search", cls=group.TextCommand)
-@click.argument("words", nargs=-1, type=group.Text(), metavar="QUERY…")
+@click.argument("words", nargs=-1, type=group.Text(), metavar="[QUERY…]")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="At most.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(["memory", "history", "message"]), help="Only these.")
 @click.option("--session", metavar="KEY", help="Only of this session.")
 @click.option("--source", metavar="NAME", help="Only of this agent's sessions, such as claude-code.")
 @click.option("--speaker", metavar="NAME", help="Only messages of this speaker: a name, user or assistant.")
-@click.option("--since", type=DAY, metavar="DAY", help="Only what was said on this day or later.")
-@click.option("--until", type=DAY, metavar="DAY", help="Only what was said on this day or earlier.")
+@click.option("--since", type=group.Span(), metavar="DAY", help="Only what was said on this day or later.")
+@click.option("--until", type=group.Span(last=True), metavar="DAY", help="Only what was said on this day or earlier.")
+@group.as_of
 @click.option(
     "--half-life", "half_life_days", type=click.FloatRange(min=0), metavar="DAYS", help="Age that counts half."
 )
@@ -184,8 +184,8 @@ DAY = click.DateTime(formats=["%Y-%m-%d"])
 def search_command(
     words: tuple[str, ...],
     kinds: tuple[str, ...],
-    since: datetime | None,
-    until: datetime | None,
+    since: date | None,
+    until: date | None,
     directory: Path | None,
     as_json: bool,
     **given: Any,
@@ -193,21 +193,25 @@ def search_command(
     """Find what was said: in the three files, in history, and in the messages beneath them.
 
     Any of the words counts, best first, each hit with a citation that `dream get` opens. What is new is found at once.
+    A day or a span that QUERY names comes first; without QUERY, what was said in a span is listed, the newest first.
+    DAY is 2026-11-18, or what people say: "last week", März, 上周.
 
     \b
     Examples:
       dream search which port does staging use
       dream search Lisbon --kind message --since 2026-11-01
       dream search "HS-214" --json
+      dream search --since "last week"
+      dream search "where does Lena live" --as-of 2026-06-30
     """
     query = " ".join(words).strip()
-    if not query:
+    if not query and not (since or until):
         raise UsageError("Say what to look for: dream search which port does staging use.")
     hits = group.open_workspace(directory).search(
         query,
         kinds=kinds or None,
-        since=since and since.date(),
-        until=until and until.date(),
+        since=since,
+        until=until,
         **{name: value for name, value in given.items() if value is not None},
     )
     if as_json:
@@ -223,7 +227,8 @@ def _hit(hit: Hit, query: str = "") -> None:
     """Print a hit: its citation, when and by whom it was said, and its text with the words of the query marked."""
     from dream.recall import excerpt, words_of
 
-    facts = [hit.cite, f"{hit.when:%Y-%m-%d}" if hit.when else "", hit.speaker or ""]
+    until = f"until {hit.until}" if hit.until else ""
+    facts = [hit.cite, f"{hit.when:%Y-%m-%d}" if hit.when else "", hit.speaker or "", until]
     output.say("  ".join(fact for fact in facts if fact), dim=True)
     text = hit.text.strip()
     text = excerpt(text, query) if query else text

@@ -26,9 +26,10 @@ COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None, "sy
 @click.command("log", cls=group.DreamCommand)
 @click.argument("sha", required=False, shell_complete=group.shas)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N changes only.")
+@group.as_of
 @group.workspace
 @group.as_json
-def log_command(sha: str | None, limit: int | None, directory: Path | None, as_json: bool) -> None:
+def log_command(sha: str | None, limit: int | None, as_of: str | None, directory: Path | None, as_json: bool) -> None:
     """List the changes of memory, newest first, or show one.
 
     With SHA: that change, its findings and what became of each, its bill and its diff. A SHA has at least 4 characters,
@@ -52,13 +53,14 @@ def log_command(sha: str | None, limit: int | None, directory: Path | None, as_j
         else:
             _show(shown)
         return
-    listed(workspace, limit, as_json=as_json)
+    listed(workspace, limit, as_json=as_json, as_of=as_of)
 
 
-def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool) -> bool:
+def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool, as_of: str | None = None) -> bool:
     """List the newest changes, all of them where no `limit` is given; return whether a person was shown some."""
     git = workspace.git
-    changes = git.log(limit) if git.exists else []
+    until = workspace.then(as_of).sha if as_of else "HEAD"
+    changes = git.log(limit, until=until) if git.exists and until else []
     if as_json:
         output.emit(changes)
         return False
@@ -114,9 +116,10 @@ HAND = {
 
 @click.command("why", cls=group.TextCommand)
 @click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
+@group.as_of
 @group.workspace
 @group.as_json
-def why_command(words: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
+def why_command(words: tuple[str, ...], as_of: str | None, directory: Path | None, as_json: bool) -> None:
     """Show where a line of memory comes from: the changes that wrote it, and what was said.
 
     TEXT is part of the line, or some of its words. Earlier forms of the line are traced too, oldest last, back to the
@@ -133,7 +136,7 @@ def why_command(words: tuple[str, ...], directory: Path | None, as_json: bool) -
     if not text:
         raise UsageError("Give part of the line that you ask about: dream why Lisbon.")
     workspace = group.open_workspace(directory)
-    found = why(workspace, text)
+    found = why(workspace, text, as_of)
     if as_json:
         output.emit(found)
         return

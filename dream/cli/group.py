@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -284,6 +284,9 @@ workspace = _directory(
 )
 place = _directory("named", "The same as DIR.")  # of a command that makes a workspace
 settings_of = _directory("directory", "Use this workspace's dream.toml too; its memory is not touched.")
+as_of = click.option(
+    "--as-of", metavar="MOMENT", help="Memory as it stood then: a day, a commit, a citation, or before the last dream."
+)
 as_json = click.option(
     "--json", "as_json", is_flag=True, callback=inherited, help="Print one JSON value on stdout and nothing else."
 )
@@ -396,6 +399,26 @@ def _sentence(error: click.ClickException) -> str:
     return f"{said} `{path} --help` tells more." if path and "--help" not in said else said
 
 
+class Span(click.types.StringParamType):
+    """A day or a span of days as people say them; the value is its first day, or its last one."""
+
+    name = "span"
+
+    def __init__(self, *, last: bool = False) -> None:
+        self._last = last
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the day that is meant."""
+        from dream.recall.then import named_range
+
+        if isinstance(value, date):
+            return value
+        found = named_range(value, now().date())
+        if found is None:
+            self.fail(f"{value!r} is not a day like 2026-11-18, or a span like 'last week' or März.", param, ctx)
+        return found[self._last]
+
+
 def _plainly(error: click.ClickException) -> click.ClickException:
     """Return the error with why a value is none of its kind said without click's own words for kinds."""
     if type(error) is not click.BadParameter:
@@ -405,8 +428,6 @@ def _plainly(error: click.ClickException) -> click.ClickException:
 
 def _none_of_its_kind(error: click.BadParameter) -> str:
     value, kind = re.split(" is not | does not ", error.message)[0], error.param.type if error.param else None
-    if isinstance(kind, click.DateTime):
-        return f"{value} is not a day like 2026-11-18."
     if not isinstance(kind, click.IntRange | click.FloatRange):
         return error.message
     number = "a whole number" if isinstance(kind, click.IntRange) else "a number"

@@ -31,7 +31,8 @@ HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # version
 QUIET = 0.2  # seconds without a question, after which the SDK is imported for the ones to come
 
 TEXT: Json = {"type": "string"}
-DAY: Json = {"type": "string", "description": "YYYY-MM-DD, included"}
+DAY: Json = {"type": "string", "description": "YYYY-MM-DD or 'last week', 'März', included"}
+AS_OF: Json = {"type": "string", "description": "memory as it stood then: a day, a commit, or a message's citation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ TOOLS = (
             "kinds": {"type": "array", "items": {"type": "string", "enum": list(KINDS)}, "description": "default: all"},
             "since": DAY,
             "until": DAY,
+            "as_of": AS_OF,
         },
         ("query",),
     ),
@@ -87,14 +89,14 @@ TOOLS = (
     MemoryTool(
         "memory_why",
         "Tell where a line of memory comes from: the changes that wrote it and what was said.",
-        {"text": {"type": "string", "description": "part of the line"}},
+        {"text": {"type": "string", "description": "part of the line"}, "as_of": AS_OF},
         ("text",),
     ),
     MemoryTool(
         "memory_context",
         "Read memory as it stands: rules, the user, the work, what is newest; with a query also what earlier"
         " conversations say of it.",
-        {"tokens": {"type": "integer", "default": TOKENS, "maximum": MOST_TOKENS}, "query": TEXT},
+        {"tokens": {"type": "integer", "default": TOKENS, "maximum": MOST_TOKENS}, "query": TEXT, "as_of": AS_OF},
     ),
 )
 

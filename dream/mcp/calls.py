@@ -76,13 +76,15 @@ class Given:
             raise UsageError(f"{name!r} is a whole number from {least} to {most}; {value!r:.80} is not.")
         return min(number, most)
 
-    def day(self, name: str) -> date | None:
-        """Return a day; None where it is not given."""
+    def day(self, name: str, *, last: bool = False) -> date | None:
+        """Return the first day of a span, or its last one; None where none is given."""
+        from dream.recall.then import named_range
+
         text = self.text(name)
-        try:
-            return date.fromisoformat(text[:10]) if text else None
-        except ValueError:
-            raise UsageError(f"{name!r} is a day, YYYY-MM-DD; {text[:80]!r} is not.") from None
+        found = named_range(text, datetime.now(UTC).date()) if text else None
+        if text and found is None:
+            raise UsageError(f"{name!r} is a day, YYYY-MM-DD, or a span like 'last week'; {text[:80]!r} is not.")
+        return found[last] if found else None
 
     def kinds(self) -> tuple[str, ...] | None:
         """Return the kinds of hits that are wanted; None for all."""
@@ -100,7 +102,8 @@ def _search(workspace: Workspace, given: Given) -> str:
         limit=given.number("limit", 10, HITS, least=1),
         kinds=given.kinds(),
         since=given.day("since"),
-        until=given.day("until"),
+        until=given.day("until", last=True),
+        as_of=given.text("as_of") or None,
     )
     if not hits:
         return "Nothing of what is kept says that."
@@ -129,7 +132,7 @@ def _add(workspace: Workspace, given: Given) -> str:
 
 
 def _why(workspace: Workspace, given: Given) -> str:
-    found = why(workspace, given.text("text"))
+    found = why(workspace, given.text("text"), given.text("as_of") or None)
     return _quoted(map(_reason, found)) if found else "No line of memory says that; memory_search looks further."
 
 
@@ -149,7 +152,7 @@ def _reason(one: Reason) -> str:
 
 def _context(workspace: Workspace, given: Given) -> str:
     tokens = given.number("tokens", TOKENS, MOST_TOKENS, least=1)
-    context = partial(workspace.context, query=given.text("query") or None)
+    context = partial(workspace.context, query=given.text("query") or None, as_of=given.text("as_of") or None)
     return context(tokens) or why_empty(context)
 
 

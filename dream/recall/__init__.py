@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
 from dream.errors import UsageError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.history.messages import KeptMessage
     from dream.models import Entry
+    from dream.recall.then import Then
 
 HitKind = Literal["memory", "history", "message"]
 KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
@@ -37,7 +38,10 @@ _MESSAGE_CITE = re.compile(r"(?P<session>.+)#(?P<position>\d+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found. `cite` opens it: `USER.md:12`, `history:42`, `claude-code:6f1e#118`."""
+    """Something found. `cite` opens it: `USER.md:12`, `history:42`, `claude-code:6f1e#118`.
+
+    `until` is the day on which it ceased to hold, where a dream has replaced or removed what it says.
+    """
 
     kind: HitKind
     text: str
@@ -46,6 +50,7 @@ class Hit:
     speaker: str | None
     cite: str
     score: float
+    until: date | None = None
 
 
 def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
@@ -80,13 +85,22 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
     raise UsageError(f"Nothing stands at {shown} (any more).")
 
 
-def memory_lines(workspace: Workspace) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the memory files and of their archive, each after its citation, without headings."""
+def memory_lines(workspace: Workspace, then: Then | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the memory files and of their archive, each after its citation, without headings.
+
+    With `then` they are as they were.
+    """
     from dream.memory import TEMPLATES
+    from dream.versions import is_memory
 
     began = {line for text in TEMPLATES.values() for line in text.decode("utf-8").splitlines()}
-    for name in (*(name.removeprefix("memory/") for name in workspace.files()), *_archived(workspace)):
-        for number, line in enumerate(_file_lines(workspace, name), 1):
+    if then is not None:
+        texts = [(path.removeprefix("memory/"), then.text(path).splitlines()) for path in then.files if is_memory(path)]
+    else:
+        names = (*(name.removeprefix("memory/") for name in workspace.files()), *_archived(workspace))
+        texts = [(name, _file_lines(workspace, name)) for name in names]
+    for name, rows in texts:
+        for number, line in enumerate(rows, 1):
             if line.strip() and not line.startswith("#") and line not in began:
                 yield f"{name}:{number}", line
 
@@ -122,7 +136,12 @@ def is_told(words: frozenset[str], known: frozenset[str]) -> bool:
 def as_line(hit: Hit, text: str) -> str:
     """Return a hit as one line of a list: who said `text`, its own or a part of it, when, and the citation."""
     when = f" ({hit.when:%-d %B %Y})" if hit.when and without_said_on(text) == text else ""
-    return f"- {hit.speaker + ': ' if hit.speaker else ''}{text}{when} [{hit.cite}]"
+    return f"- {hit.speaker + ': ' if hit.speaker else ''}{text}{when}{no_longer(hit)} [{hit.cite}]"
+
+
+def no_longer(hit: Hit) -> str:
+    """Return the mark of a hit that no longer holds."""
+    return f" (until {hit.until:%-d %B %Y})" if hit.until else ""
 
 
 def excerpt(text: str, query: str) -> str:

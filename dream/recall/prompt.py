@@ -32,6 +32,7 @@ from dream.workspace import index
 if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.history.messages import KeptMessage
+    from dream.recall.then import Then
 
 TOKENS = 300
 # Of what the terms of a prompt weigh, the share that the best hit's score must reach; a name that nothing holds counts
@@ -140,10 +141,12 @@ def lines(
     *,
     session: str = "",
     count: Callable[[str], int] = estimate,
+    as_of: Then | None = None,
 ) -> list[str]:
     """Return what is kept about `prompt` and no line that is `known` says, cited, in at most `tokens` with the mark."""
     asked = _FENCED.sub(" ", prompt)[:CHARS]
-    search = Search(found, Wanted(asked, kinds=["message"]), many=RARE)  # of a foreign prompt most hold the common ones
+    wanted = Wanted(asked, kinds=["message"], as_of=as_of)
+    search = Search(found, wanted, many=RARE)  # of a foreign prompt most hold the common ones
     hits = sorted((*search.hits(HITS), *_entries(entry, found, search)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
     telling = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, known)]
@@ -163,7 +166,9 @@ def lines(
     return text
 
 
-def in_context(workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int]) -> list[str]:
+def in_context(
+    workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int], as_of: Then | None = None
+) -> list[str]:
     """Return the lines about `query` for a context beside `known`, what it holds of memory; in at most `room` tokens.
 
     What is new is taken in before.
@@ -171,11 +176,12 @@ def in_context(workspace: Workspace, query: str, known: str, room: int, count: C
 
     def entry(cursor: int) -> Content:
         found = workspace.history.between(cursor, cursor)
-        return (found[0].content, found[0].session, found[0].when) if found else ("", None, None)
+        there = bool(found) and (as_of is None or as_of.has(found[0].when))
+        return (found[0].content, found[0].session, found[0].when) if there else ("", None, None)
 
     told = [words for line in known.splitlines() if (words := content_words(line))]
     with caught_up(workspace.history) as index:
-        return lines(index, entry, query, told, room, count=count)
+        return lines(index, entry, query, told, room, count=count, as_of=as_of)
 
 
 def _beside(found: SearchIndex, hit: Hit) -> Iterator[Hit]:

@@ -44,7 +44,7 @@ from dream.recall.terms import (
     holds_any,
     leaves,
     marks,
-    periods,
+    ranges,
     terms,
 )
 from dream.text.safe import mend_surrogates
@@ -62,7 +62,9 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.history.messages import KeptMessage
     from dream.models import Entry
+    from dream.recall.then import Then
     from dream.settings import Settings
+    from dream.text.days import Range
 
 # Which documents are looked at.
 QUERY = 64  # terms of a query that are looked for, its rarest
@@ -97,6 +99,8 @@ MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth k
 # How the hits are put in order.
 RARE, FIRST = 5, 5  # an exact word that no more than RARE documents hold is among the FIRST hits
 NEWEST = 6  # of the hits, among which a newer one comes before an older that says the same of other values. It needs
+ORDERED = 0.6  # of the best score that a hit needs to be put in the order of days, where the query asks for one
+END_DAY = date.max.toordinal()
 STRONG = 0.8  # of the older one's score, and
 SAME = 0.8  # of what that holds of the query's terms; or
 CHANGED = 0.55  # of both, where it tells that something is no longer so
@@ -117,15 +121,10 @@ class Wanted:
     session: str | None = None
     source: str | None = None
     speaker: str | None = None
+    as_of: Then | None = None  # memory as it stood then, and what was said until then
     today: date | None = None  # for days that the query names from it: last week; None: as the clock says
     half_life_days: float = 0.0  # after which an entry or a message counts half; 0: age does not count
     mmr: float = 1.0  # below 1, hits unlike those before them come sooner: lambda of maximal marginal relevance
-
-    def has_day(self, day: date | None) -> bool:
-        """Return whether a day lies between the two; one that nobody knows does where none is asked for."""
-        if day is None:
-            return self.since is None and self.until is None
-        return (self.since is None or day >= self.since) and (self.until is None or day <= self.until)
 
     def has_session(self, key: str | None) -> bool:
         """Return whether a session is asked for, itself or by the agent that its key begins with."""
@@ -173,7 +172,7 @@ class Search:
         self._lines = (
             [
                 _MemoryLine(place, without_bullet(line).strip(), Counter(terms(line)))
-                for place, line in memory_lines(workspace)
+                for place, line in memory_lines(workspace, wanted.as_of)
             ]
             if workspace and "memory" in wanted.kinds
             else []
@@ -185,14 +184,70 @@ class Search:
         self._telling: set[str] = set()  # citations of messages that tell it of whoever says them
         self._all = self._with_akin()
         self._when = holds_any("asks_when", wanted.query[:CHARS])
+        self._asked_days: Range | None = None  # one that the query names, while what lies in it is looked for
 
     @cached_property
-    def _periods(self) -> list[tuple[date, date]]:
-        """The times that the query names, looked for once something is found."""
-        return periods(self._wanted.query[:CHARS], self._wanted.today or datetime.now(UTC).date())
+    def _named(self) -> tuple[list[list[Range]], int]:
+        """The ranges of days that the query names, and whether it asks for the first or the last time."""
+        then = self._wanted.as_of.at.date() if self._wanted.as_of else datetime.now(UTC).date()
+        return ranges(self._wanted.query[:CHARS], self._wanted.today or then)
+
+    @cached_property
+    def _periods(self) -> list[Range]:
+        return [one for spans in self._named[0] for one in spans]
 
     def hits(self, limit: int) -> list[Hit]:
-        """Return the best hits, each thing once, those with an exact rare word among the first."""
+        """Return the best hits, each thing once, those with an exact rare word among the first.
+
+        What was said in a range of days that the query names comes before all else.
+        """
+        spans, order = self._named
+        if order:
+            return self._in_order(self._hits(max(limit, NEWEST)), order)[:limit]
+        if not self._wanted.query.strip():
+            return self._listed(limit)
+        about = self._about() if spans else set()
+        for self._asked_days in (one for named in spans for one in named):
+            found = self._hits(limit) if about else self._listed(limit)
+            if found := [hit for hit in found if not about or about & set(terms(hit.text))]:
+                break
+        else:
+            found = []
+        self._asked_days = None
+        known = {hit.cite for hit in found}
+        rest = self._hits(limit) if about or not found else []
+        return [*found, *(hit for hit in rest if hit.cite not in known)][:limit]
+
+    def _about(self) -> set[str]:
+        """Return what the query asks beside days."""
+        from dream.text.tongues import function, guess  # a hook whose prompt names no day has no time for them
+
+        small = function(guess(self._wanted.query) or "en") | listed("tells_when") | listed("names_day") | plain()
+        return {term for term in self._asked if not term.startswith("@") and term not in small}
+
+    def _in_order(self, found: Sequence[Hit], order: int) -> list[Hit]:
+        """Put the best hits in the order of their days: the last first where `order` is 1, the first where it is -1."""
+        least = ORDERED * max((hit.score for hit in found), default=0.0)
+        best = [hit for hit in found if hit.when and hit.score >= least]
+        best.sort(key=lambda hit: -order * _when(hit).timestamp())
+        return [*best, *(hit for hit in found if hit not in best)]
+
+    def _listed(self, limit: int) -> list[Hit]:
+        """Return what people said on the days that are asked for, the newest first."""
+        if "message" not in self._wanted.kinds:
+            return []
+        first, last = self._bounds()
+        said = (self._index.said(one) for one in self._index.on_days(first or 0, last or END_DAY, limit * 4))
+        hits = [
+            of_message(one) for one in said if one and self._is_wanted(one) and one.role == "user" and says(one.text)
+        ]
+        return _once(sorted(filter(self._has, hits), key=_when, reverse=True), limit, ())
+
+    def _has(self, hit: Hit) -> bool:
+        then = self._wanted.as_of
+        return then is None or then.has(hit.when)
+
+    def _hits(self, limit: int) -> list[Hit]:
         found = [*self._memory(), *map(self._aged, self._history(limit)), *map(self._aged, self._messages(limit))]
         found.sort(key=lambda hit: -hit.score)
         found = self._newest_first(self._with_leaving(found))
@@ -300,7 +355,7 @@ class Search:
         for line in self._lines:
             score = self._score(line.terms, mean)
             day = _day_of(line.text)
-            if score and self._wanted.has_day(day):
+            if score and (self._has_day(day) or (day is None and self._asked_days is None and self._wanted.as_of)):
                 when = datetime.combine(day, time(), UTC) if day else None
                 yield Hit("memory", line.text, when, None, None, line.cite, MEMORY * score)
 
@@ -320,7 +375,8 @@ class Search:
         cursors = [one.position for one in found]
         replaced = self._index.counts(f"{REREADS}{cursor}" for cursor in cursors)
         for entry in self._workspace.history.numbered(cursors):
-            if f"{REREADS}{entry.cursor}" not in replaced:
+            there = self._wanted.as_of is None or self._wanted.as_of.has(entry.when)
+            if there and f"{REREADS}{entry.cursor}" not in replaced:
                 yield from self._entry(entry)
 
     def _entry(self, entry: Entry) -> Iterator[Hit]:
@@ -361,6 +417,8 @@ class Search:
             if said is None or (place.number not in own and not (self._is_wanted(said) and says(said.text))):
                 continue
             hit = of_message(said, score)
+            if not self._has(hit):
+                continue
             if OF_ONESELF + self._fact in place.held:
                 self._telling.add(hit.cite)
             yield hit
@@ -439,11 +497,19 @@ class Search:
         return score + next((more for size, more in DATED if near and min(near).days <= size), 0.0)
 
     def _bounds(self) -> tuple[int | None, int | None]:
-        since, until = self._wanted.since, self._wanted.until
-        return since.toordinal() if since else None, until.toordinal() if until else None
+        wanted, (first, last) = self._wanted, self._asked_days or (None, None)
+        since = max((day.toordinal() for day in (wanted.since, first) if day), default=None)
+        ends = (wanted.until, last, wanted.as_of.at.date() if wanted.as_of else None)
+        return since, min((day.toordinal() for day in ends if day), default=None)
 
     def _inside(self, found: Found) -> bool:
-        return self._wanted.has_day(date.fromordinal(found.day) if found.day else None)
+        return self._has_day(date.fromordinal(found.day) if found.day else None)
+
+    def _has_day(self, day: date | None) -> bool:
+        since, until = self._bounds()
+        return (
+            (since is None and until is None) if day is None else (since or 0) <= day.toordinal() <= (until or END_DAY)
+        )
 
     def _within(self) -> list[str]:
         """Return what a message or an entry must be filed under."""
@@ -484,9 +550,25 @@ def says(text: str, words: int = 1) -> bool:
 
 
 def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
-    """Find what a workspace says of a query, best first; what is new is taken in before. No hit is an empty list."""
+    """Find what a workspace says of a query, best first; what is new is taken in before. No hit is an empty list.
+
+    What was taken back is left out, also of what was known then.
+    """
+    rejected = taken_back(workspace)
     with caught_up(workspace.history) as index:
-        return Search(index, wanted, workspace, settings_of(workspace)).hits(limit)
+        found = Search(index, wanted, workspace, settings_of(workspace)).hits(limit + len(rejected))
+    return [hit for hit in found if not rejected or not is_taken_back(hit.text, rejected)][:limit]
+
+
+def taken_back(workspace: Workspace) -> list[frozenset[str]]:
+    """Return the words of each fact that a person took back."""
+    return [content_words(without_said_on(one.text)) for one in workspace.rejected() if not one.removal]
+
+
+def is_taken_back(text: str, rejected: Iterable[frozenset[str]]) -> bool:
+    """Return whether a text says nothing else than what a person took back."""
+    said = content_words(without_said_on(text))
+    return bool(said) and any(is_told(said, one) for one in rejected)
 
 
 def settings_of(workspace: Workspace) -> Settings | None:

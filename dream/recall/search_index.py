@@ -255,6 +255,11 @@ class SearchIndex:
             return []
         return [one for some in self.near((number, first, last) for (number,) in rows) for one in some]
 
+    def on_days(self, first: int, last: int, limit: int) -> list[Found]:
+        """Return the newest messages of the days from `first` to `last`."""
+        query = f"SELECT {_DOC} FROM recall_doc WHERE day BETWEEN ? AND ? AND id < ? ORDER BY day DESC, id DESC LIMIT ?"
+        return [Found(*row) for row in self._rows(query, first, last, FIRST[ENTRY], limit)]
+
     def short(self, key: str, least: int) -> str:
         """Return the shortest beginning of a session's key that no other has, with `least` characters of its id."""
         for length in range(key.find(":") + 1 + least, len(key)):

@@ -6,13 +6,16 @@ Pure.
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date
 from functools import cache, lru_cache
 from itertools import chain, pairwise
+from typing import TYPE_CHECKING
 
 from dream.text.words import KEPT_CHARS, NOT, is_cjk, listed, table, words
+
+if TYPE_CHECKING:
+    from dream.text import days
 
 WORD = re.compile(r"\w+(?:'\w+)?")
 OWN = 600  # characters of a message in which it is looked for
@@ -65,9 +68,6 @@ def _camel(text: str) -> Iterator[list[str]]:
 ENDS_ASKING, ASKS, TELLS_WHEN = 1, 2, 4
 # What may be a day or a year; no port and no hash: the tables of days take 15 ms a language to read.
 _DAY_OR_YEAR = re.compile(r"(?<![A-Za-z\d])(?:\d{1,2}|(?:19|20)\d\d)(?!\d)|\d[-/.]\d|[年月]")
-_YEARS = 10  # back, in which a month without a year may be
-_VERBS = ("may", "march")  # months only after a word that stands before one
-_ENGLISH = frozenset("the of what when did does which who where how and with they she his".split())
 
 
 def marks(text: str) -> int:
@@ -90,48 +90,22 @@ def _akin(plain: bool) -> list[frozenset[str]]:
     return [frozenset(terms(row)) for row in table()["akin"].strip().split("\n") if row.isascii() == plain]
 
 
-def periods(query: str, today: date) -> list[tuple[date, date]]:
-    """Return the times that a query names, as their first and last days; a month without a year, of many years."""
-    if not (_DAY_OR_YEAR.search(query) or holds_any("tells_when", query) or holds_any("names_day", query)):
-        return []
-    from dream.text import days  # a hook at a prompt that finds nothing has no time for them
+def ranges(query: str, today: date) -> tuple[list[list[days.Range]], int]:
+    """Return the ranges of days that a query names, as `days.ranges` does, and what `days.orders` says of it."""
+    if not (_DAY_OR_YEAR.search(query) or any(holds_any(row, query) for row in ("tells_when", "names_day", "orders"))):
+        return [], 0
+    from dream.text import days, tongues  # a hook at a prompt that finds nothing has no time for them
 
-    found: list[tuple[date, date]] = []
-    tongues = days.spaced() if _ENGLISH.isdisjoint(WORD.findall(query.lower())) else ("en",)  # each takes 15 ms
-    for code in tongues:
-        found += [(day.first, day.last) for day in days.found(query, today, code) if not day.unsure]
-    if found:
-        return found
-    for match in _month(tongues).finditer(query):
-        month = _numbers(tongues)[match["m"].lower()] if match["m"] else int(match["n"])
-        if match["year"] or match["before"] or (match["m"] or "").lower() not in _VERBS:
-            found += [_whole(year, month) for year in _years(match["year"] or match["y"], today) if 1 <= month <= 12]
-    if not found:
-        found = [(date(int(year), 1, 1), date(int(year), 12, 31)) for year in re.findall(r"\b(?:19|20)\d\d\b", query)]
-    return found
+    def width(one: tuple[list[list[days.Range]], int]) -> int:
+        """Return how many days the first range has: who knows the month knows more than who knows the year."""
+        return (one[0][0][0][1] - one[0][0][0][0]).days if one[0] else days.LAST_DAY.toordinal()
 
-
-def _years(named: str | None, today: date) -> range:
-    return range(int(named), int(named) + 1) if named else range(today.year - _YEARS, today.year + 2)
-
-
-def _whole(year: int, month: int) -> tuple[date, date]:
-    return date(year, month, 1), date(year, month, monthrange(year, month)[1])
-
-
-@cache
-def _numbers(tongues: tuple[str, ...]) -> dict[str, int]:
-    from dream.text import days
-
-    return {name.lower(): at for code in tongues for at, name in enumerate(days.names(code).months, 1)}
-
-
-@cache
-def _month(tongues: tuple[str, ...]) -> re.Pattern[str]:
-    names = "|".join(sorted(map(re.escape, _numbers(tongues)), key=len, reverse=True))
-    before = r"(?P<before>\b(?:in|last|of|since|during|by|early|late|mid|until|till|from|before|after|this|next) )?"
-    named = rf"{before}\b(?P<m>{names})\b,?(?: (?:of |de )?(?P<year>(?:19|20)\d\d))?"
-    return re.compile(rf"{named}|(?:(?P<y>(?:19|20)\d\d) ?年 ?)?(?<!\d)(?P<n>\d{{1,2}}) ?月", re.IGNORECASE)
+    code = tongues.guess(query)
+    codes = ("zh", "ja") if code in ("zh", "ja") else (code,) if code else days.spaced()
+    found = [(days.ranges(query, today, one), days.orders(query, one)) for one in codes]
+    if code in days.spaced() and width(found[0]) >= 364:  # a few words may be taken for another language's
+        found += [(days.ranges(query, today, one), days.orders(query, one)) for one in days.spaced() if one != code]
+    return min(found, key=width)[0], next((order for _, order in found if order), 0)
 
 
 # Rows of the table of words, in any language: what a text holds of them.

@@ -15,7 +15,15 @@ from dream.text.words import listed, months
 
 _ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)?(?![\d])")
-_HAN = re.compile(r"(?:((?:19|20)\d\d) ?年 ?)?(?<!\d)(\d{1,2}) ?月 ?(\d{1,2}) ?[日号號]?(?![\d月])")
+_HAN_NUMBER = r"\d{1,2}|[一二三四五六七八九十]{1,3}"
+_HAN = re.compile(
+    rf"(?:((?:19|20)\d\d) ?年 ?)?(?<![\d一二三四五六七八九十])({_HAN_NUMBER}) ?月 ?({_HAN_NUMBER}) ?[日号號]?(?![\d月])"
+)
+_HAN_MONTH = rf"(?:(?P<y>(?:19|20)\d\d) ?年 ?)?(?<![\d一二三四五六七八九十个個])(?P<m>{_HAN_NUMBER}) ?月份?(?! ?(?:{_HAN_NUMBER}) ?[日号號])"
+_YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.]|-\d)")
+_YEARS = 10  # back, in which a month or a day without a year may be
+_AROUND = timedelta(days=3)
+_VERBS = ("may", "march")  # months only after a word that stands before one
 _WIDE_DAYS = {"一": 0, "月": 0, "二": 1, "火": 1, "三": 2, "水": 2, "四": 3, "木": 3, "五": 4, "金": 4, "六": 5, "土": 5, "日": 6, "天": 6}  # fmt: skip
 
 
@@ -35,6 +43,9 @@ class DayNames:
     of: str
     units: tuple[str, str, str]
     relative: Mapping[str, str]
+    parts: tuple[str, ...]
+    bounds: tuple[str, ...]
+    order: tuple[str, ...]
     wide: bool
 
 
@@ -72,6 +83,9 @@ def names(code: str) -> DayNames:
         of=row["of"],
         units=(row["units"][0], row["units"][1], row["units"][2]),
         relative=row["relative"],
+        parts=tuple(row["parts"]),
+        bounds=tuple(row["bounds"]),
+        order=tuple(row["order"]),
         wide=code in listed("wide"),
     )
 
@@ -121,14 +135,135 @@ def found(text: str, said: date | None, code: str) -> list[Day]:
     return sorted(days, key=lambda day: day.start)
 
 
+def han(number: str) -> str:
+    """Return a number up to 99 that may be written 十二 in digits."""
+    if number.isdigit():
+        return number
+    tens, ten, ones = number.rpartition("十")
+    digits = "一二三四五六七八九"
+    return str((digits.find(tens) + 1 if tens else 1) * 10 * bool(ten) + (digits.find(ones) + 1 if ones else 0))
+
+
+Range = tuple[date, date]  # the first and the last day
+FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(2149, 6, 5)  # of a range without a beginning, or without an end
+
+
+def ranges(text: str, today: date, code: str) -> list[list[Range]]:
+    """Return the ranges that a question on the past names, each with what it may mean, the likeliest first.
+
+    A day or month without a year is the last one, then an older one, then the next; "before", "since", "until" and
+    "around" make bounds of them, "early", "mid" and "late" thirds of a month. Two bounds make one range.
+    """
+    known = names(code)
+    named: list[tuple[int, int, list[Range]]] = []
+    for match in _month_form(code).finditer(text):
+        number = int(han(match["m"])) if known.wide else _months(code)[0][match["m"].lower()]
+        if not 1 <= number <= 12 or ((match["m"].lower() in _VERBS) and not (match["before"] or match["y"])):
+            continue
+        part = next((n for n in range(3) if match[f"p{n}"]), None)
+        spans = [_part(date(year, number, 1), part) for year in _likely(match["y"], today)]
+        start = match.end("before") + 1 if match["before"] else match.start()
+        named.append((start, match.end(), _past_first(spans, today)))
+    for day in _exact(text, today, code):
+        spans = [(day.first, day.last)] if day.whole else [(one, one) for one in _each_year(day.first, today)]
+        named.append((day.start, day.end, _past_first(spans, today)))
+    for day in _relative(text, today, code):
+        week = timedelta(weeks=1 if day.unsure and day.first > today - timedelta(weeks=1) else 0)
+        named.append((day.start, day.end, [(day.first - week, day.last - week)]))
+    years = [(match.start(), match.end(), int(match[0])) for match in _YEAR.finditer(text)]
+    named += [(start, end, [(date(year, 1, 1), date(year, 12, 31))]) for start, end, year in years]
+    chosen: list[tuple[int, int, list[Range]]] = []
+    for one in sorted(named, key=lambda one: one[0] - one[1]):  # the longest first
+        if not any(one[0] < other[1] and other[0] < one[1] for other in chosen):
+            chosen.append(one)
+    bound = [_bounded(text, one, known) for one in sorted(chosen)]
+    return _joined(bound)
+
+
+def orders(text: str, code: str) -> int:
+    """Return -1 where a text asks for the first time, 1 for the last one, else 0."""
+    known = names(code)
+    rows = [rf"\b(?:{row})\b" if not known.wide else row for row in known.order]
+    first, last = (re.search(row, text, re.IGNORECASE) is not None for row in rows)
+    return int(last) - int(first)
+
+
+def _bounded(text: str, named: tuple[int, int, list[Range]], known: DayNames) -> list[Range]:
+    start, end, spans = named
+    for number, row in enumerate(known.bounds):
+        beside = re.match(rf"\s*(?:{row})", text[end:]) if known.wide else None
+        before = re.search(rf"(?<!\w)(?:{row}) (?:the |el |le |dem |den )?$", text[:start], re.IGNORECASE)
+        if before and number == 0 and re.search(rf"\b(?:{known.units[1]}) $", text[: before.start()], re.IGNORECASE):
+            return [(first - timedelta(days=7), first - timedelta(days=1)) for first, _ in spans]  # the week before
+        if beside or before:
+            return [_bound(number, *one) for one in spans]
+    return spans
+
+
+def _bound(number: int, first: date, last: date) -> Range:
+    """Return the range before, since, until or around days, as the rows of `bounds` are numbered."""
+    return (
+        (FIRST_DAY, first - timedelta(days=1)),
+        (first, LAST_DAY),
+        (FIRST_DAY, last),
+        (first - _AROUND, last + _AROUND),
+    )[number]
+
+
+def _joined(named: list[list[Range]]) -> list[list[Range]]:
+    """Make one range of a beginning and the end that follows it: between one day and another."""
+    joined: list[list[Range]] = []
+    for spans in named:
+        end = spans[0][1] if spans[0][0] == FIRST_DAY else None
+        begun = [one for one in joined[-1] if end and one[1] == LAST_DAY and one[0] <= end] if joined else []
+        if end and begun:
+            joined[-1] = [(begun[0][0], end)]
+        else:
+            joined.append(spans)
+    return joined
+
+
+def _likely(year: str | None, today: date) -> range:
+    return range(int(year), int(year) + 1) if year else range(today.year - _YEARS, today.year + 2)
+
+
+def _each_year(day: date, today: date) -> list[date]:
+    return [date(year, day.month, day.day) for year in _likely(None, today) if day.month != 2 or day.day < 29]
+
+
+def _past_first(spans: list[Range], today: date) -> list[Range]:
+    """Return what has begun, the newest first, then what is ahead."""
+    return [*sorted((one for one in spans if one[0] <= today), reverse=True), *(one for one in spans if one[0] > today)]
+
+
+def _part(first: date, part: int | None) -> Range:
+    last = date(first.year + first.month // 12, first.month % 12 + 1, 1) - timedelta(days=1)
+    if part is None:
+        return first, last
+    return first + timedelta(days=(0, 8, 19)[part]), (first + timedelta(days=(10, 21)[part]) if part < 2 else last)
+
+
+@cache
+def _month_form(code: str) -> re.Pattern[str]:
+    """Return the pattern of a month without a day."""
+    known = names(code)
+    parts = "|".join(f"(?P<p{number}>{row})" for number, row in enumerate(known.parts))
+    if known.wide:
+        return re.compile(rf"(?P<before>)(?:{_HAN_MONTH})(?: ?(?:{parts}))?")
+    named = "|".join(sorted(map(re.escape, _months(code)[0]), key=len, reverse=True))
+    before = rf"(?:(?P<before>\b(?:{'|'.join(known.bounds)}|in|last|of|during|by|this|next|im|en|de|au|di|nel))[ -])?"
+    year = r"(?:,? (?:de |del |of )?(?P<y>(?:19|20)\d\d))?(?!\d|:\d)"
+    return re.compile(rf"{before}(?:\b(?:{parts})[ -]?)?(?<![\w.])(?P<m>{named})\b\.?{year}", re.IGNORECASE)
+
+
 def _exact(text: str, said: date | None, code: str) -> Iterator[Day]:
-    if not any(character.isdigit() for character in text):
+    if not any(character.isdigit() for character in text) and "月" not in text:
         return
     for match in _ISO.finditer(text):
         yield from _day(match, match[1], match[2], match[3], said)
     for match in _HAN.finditer(text):
         if match[1] or match[0][-1] in "日号號":
-            yield from _day(match, match[1], match[2], match[3], said)
+            yield from _day(match, match[1], han(match[2]), han(match[3]), said)
     if code == "de":
         for match in _DOTTED.finditer(text):
             yield from _day(match, match[3], match[2], match[1], said)

@@ -99,13 +99,18 @@ def new_batch() -> str:
 
 
 def log(
-    git: Git, limit: int | None = None, after: str | None = None, kind: ChangeKind | None = None, batch: str = ""
+    git: Git,
+    limit: int | None = None,
+    after: str | None = None,
+    kind: ChangeKind | None = None,
+    batch: str = "",
+    until: str = "HEAD",
 ) -> list[Change]:
-    """List the changes, newest first: at most `limit`, made after the commit `after`, of one `kind`, of one `batch`."""
+    """List the changes, newest first: at most `limit`, after one commit and `until` another, of one kind or batch."""
     if limit is not None and limit <= 0:
         return []
     bound = [f"--max-count={limit}"] if limit is not None else []
-    revisions = ["HEAD", *([f"^{after}"] if after else [])]
+    revisions = [until, *([f"^{after}"] if after else [])]
     marks = _OURS if kind is None else (f"--grep=^Dream-Kind: {kind}$",)
     marks = (f"--grep=^{BATCH}: {batch}$",) if batch else marks
     arguments = ["log", "-z", _FORMAT, "--numstat", *PLAIN, *marks, *bound, "--end-of-options", *revisions]

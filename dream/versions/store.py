@@ -201,13 +201,19 @@ class GitStore:
                 report.unlink(missing_ok=True)
 
     def log(
-        self, limit: int | None = None, *, after: str | None = None, kind: ChangeKind | None = None, batch: str = ""
+        self,
+        limit: int | None = None,
+        *,
+        after: str | None = None,
+        kind: ChangeKind | None = None,
+        batch: str = "",
+        until: str = "HEAD",
     ) -> list[Change]:
-        """List the changes that dream made, newest first: at most `limit`, after a commit, of one kind or batch."""
+        """List the changes that dream made, newest first: at most `limit`, of one kind or batch."""
         from dream.versions import log
 
         try:
-            return log.log(self.git, limit, after, kind, batch)
+            return log.log(self.git, limit, after, kind, batch, until)
         except GitError:
             if self.head() is None:  # a crash before the very first commit
                 return []

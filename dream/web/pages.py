@@ -141,17 +141,19 @@ def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
     if cite := query.get("cite", ""):
         talk = [replace(hit, text=hit.text[:LONG]) for hit in views.opened(workspace, cite, around=3)]
         there = [(hit, talk, None) for hit in talk if hit.cite == cite]
-        return "search.html", {"q": cite, "kind": "", "kinds": KINDS, "found": there, "whole": True}
+        return "search.html", {"q": cite, "kind": "", "kinds": KINDS, "found": there, "whole": True, "as_of": ""}
     words, kind = query.get("q", "").strip(), query.get("kind", "")
     kinds = [one for one in KINDS if one == kind] or None
-    hits = workspace.search(words, limit=FOUND, kinds=kinds) if words else []
+    as_of = query.get("as_of", "")
+    hits = workspace.search(words, limit=FOUND, kinds=kinds, as_of=as_of or None) if words else []
     shown, found = set[str](), []
     for hit in hits:
         if hit.cite not in shown:  # else it stands beside one before it
             around = views.opened(workspace, hit.cite, around=1) if hit.kind == "message" else []
             shown |= {one.cite for one in around}
             found.append((hit, around, views.line_at(workspace, hit.cite) if hit.kind == "memory" else None))
-    return "search.html", {"q": words, "kind": kind, "kinds": KINDS, "found": found, "whole": False}
+    values = {"q": words, "kind": kind, "kinds": KINDS, "found": found, "whole": False, "as_of": as_of}
+    return "search.html", values
 
 
 def nights(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:

@@ -22,7 +22,7 @@ from dream.errors import UsageError
 from dream.history import messages
 from dream.models import NewEntry
 from dream.recall import excerpt, search_index
-from dream.recall.terms import periods
+from dream.recall.terms import ranges
 from dream.settings import Settings
 from dream.workspace import index
 from tests.cli.commands import dream
@@ -270,7 +270,7 @@ def test_an_excerpt_is_cut_where_most_of_the_question_stands() -> None:
 
 def test_the_commands_print_hits_and_open_them(workspace: Workspace) -> None:
     found = called(workspace.root, "search", "HS-214", "--json").json
-    assert set(found[0]) == {"kind", "text", "when", "session", "speaker", "cite", "score"}
+    assert set(found[0]) == {"kind", "text", "when", "until", "session", "speaker", "cite", "score"}
     assert "HS-214" in called(workspace.root, "search", "HS-214").out
     assert called(workspace.root, "search", "zeppelin").status == 0
     opened = called(workspace.root, "get", found[0]["cite"], "--json").json
@@ -338,15 +338,23 @@ def test_days_that_a_question_names_favour_what_was_said_then(tmp_path: Path) ->
         ("im März 2024", date(2024, 3, 1), date(2024, 3, 31)),
         ("2023年5月", date(2023, 5, 1), date(2023, 5, 31)),
         ("all of 2023", date(2023, 1, 1), date(2023, 12, 31)),
+        ("上周二我说了什么", date(2026, 11, 10), date(2026, 11, 10)),
+        ("三月份", date(2026, 3, 1), date(2026, 3, 31)),
+        ("十月十二号", date(2026, 10, 12), date(2026, 10, 12)),
+        ("先週の火曜日に", date(2026, 11, 10), date(2026, 11, 10)),
+        ("before February", date(1970, 1, 1), date(2026, 1, 31)),
+        ("between 3 October and 9 October", date(2026, 10, 3), date(2026, 10, 9)),
+        ("a mediados de octubre", date(2026, 10, 9), date(2026, 10, 22)),
+        ("the week before 16 November 2023", date(2023, 11, 9), date(2023, 11, 15)),
     ],
 )
 def test_a_query_names_a_time(query: str, first: date, last: date) -> None:
-    assert periods(query, NOW.date()) == [(first, last)]
+    assert ranges(query, NOW.date())[0][0][0] == (first, last)
 
 
 def test_may_and_march_are_months_only_where_they_stand_as_one() -> None:
-    assert periods("may I march there", NOW.date()) == []
-    assert (date(2026, 3, 1), date(2026, 3, 31)) in periods("last March", NOW.date())
+    assert ranges("may I march there", NOW.date()) == ([], 0)
+    assert ranges("last March", NOW.date())[0][0][0] == (date(2026, 3, 1), date(2026, 3, 31))
 
 
 def test_filters_find_what_many_others_would_hide(tmp_path: Path) -> None:
