@@ -473,9 +473,8 @@ class Workspace:
             replace_file(self.root / DREAM_CURSOR, b"%d\n" % cursor)
 
     def _is_entry(self, cursor: int) -> bool:
-        """Return whether history goes up to this entry, or has none at all: what is appended then comes behind it."""
-        newest = next(self.history.backwards(), None)
-        return newest is None or cursor <= newest.cursor
+        """Return whether history has this entry, or has none at all: what is appended then comes behind it."""
+        return self.history.holds(cursor) or next(self.history.backwards(), None) is None
 
     def _committed_cursor(self) -> int:
         try:

@@ -225,6 +225,14 @@ class History:
                 found = lines_backwards(descriptor, start, end)
                 yield from self._decoded(name, descriptor, found)
 
+    def holds(self, cursor: int) -> bool:
+        """Return whether there is an entry with this cursor; read from the end, where the last one dreamt is near."""
+        with explained("read", self.path, HistoryError), self._view() as view:
+            found = (cursor_at_once(line) for line in view.lines_backwards())
+            if next((one for one in found if 0 < one <= cursor), 0) == cursor:
+                return True
+        return bool(self.between(cursor, cursor))  # cursors that don't rise, or another program's lines
+
     def last_cursor(self) -> int:
         """Return the highest cursor ever given out, also to a line that is damaged since; 0 when there was none."""
         with explained("read", self.path, HistoryError), self._view() as view:
