@@ -3,8 +3,7 @@
 A session's messages are known by digests of their identities. History keeps with each entry those of its span, and
 one digest of all from the session's first. Where a transcript still begins with what history holds, the position says
 where to go on. Where it does not (the file was started anew, rewritten, cut, rewound, or a second one has the same
-key), its messages are compared one by one with those of the key, and what is new goes on under a key derived from it,
-`<key>~<digest of the first message that the key itself lacks>`, so that the next reading goes on there too.
+key), its messages are compared one by one with those of the key, and what is new goes on behind them.
 
 A fork or a copy of a session says again what history holds of another, and goes in without that: its messages have
 the ids that their agent gave them.
@@ -16,49 +15,20 @@ import re
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from itertools import islice
 
-from dream.history.entries import DERIVED, DIGEST_CHARS
+from dream.history.entries import DIGEST_CHARS
 from dream.history.history import History
-from dream.models import Message
+from dream.models import Entry, Message
 
+OLDER = r"(?:~[\w-]{8})?"  # behind a key: what older versions filed apart where a session did not go on as it was
 SHORTEST_ID = 16  # characters of an id that is no mere number of a message in its file
 ASKED = 100  # messages that history is asked about at a time,
 ASKED_CHARS = 1 << 18  # and of how many characters they may be
 
 Numbered = Iterator[tuple[int, Message]]
-
-
-@dataclass(slots=True)
-class SessionInHistory:
-    """What history holds under one key."""
-
-    position: int = 0
-    prefix: str = ""
-    digests: Counter[str] = field(default_factory=Counter)
-
-
-def base(key: str) -> str:
-    """Return the key that `key` was derived from, or itself."""
-    match = DERIVED.fullmatch(key)
-    return match[1] if match else key
-
-
-def held_under(history: History, keys: Iterable[str]) -> dict[str, SessionInHistory]:
-    """Read what the log holds for each of `keys` and for the keys derived from them."""
-    found: dict[str, SessionInHistory] = {}
-    pattern = re.compile(f"(?:{'|'.join(map(re.escape, keys))})" + r"(?:~[\w-]{8})?", re.ASCII)
-    for entry in history.of(pattern):
-        if entry.rereads:
-            continue
-        one = found.setdefault(entry.session or "", SessionInHistory())
-        if entry.span is not None and entry.span[1] > one.position:
-            one.position, one.prefix = entry.span[1], entry.prefix
-        one.digests.update(entry.ids[at : at + DIGEST_CHARS] for at in range(0, len(entry.ids), DIGEST_CHARS))
-    return found
 
 
 def taken(held: Counter[str], one: str) -> bool:
@@ -79,7 +49,7 @@ def unheld(history: History, key: str, messages: Iterable[Message]) -> Iterator[
         holders = history.holders(one for one, message in zip(digests, some, strict=True) if _is_named(message))
         for one, message in zip(digests, some, strict=True):
             holder = holders.get(one)
-            known = holder is not None and base(holder) != base(key)
+            known = holder is not None and holder != key
             left = replace(message, content="", whole="", calls=(), answers=None) if known else message
             yield replace(left, id=one)
 
@@ -136,7 +106,7 @@ def extended(prefix: str, digests: str) -> str:
 def plan(history: History, key: str, messages: Iterable[Message]) -> Plan:
     """Find what is new among `messages`, which are those of session `key` from its first.
 
-    They are iterated once where they begin as history has them, else up to three times.
+    They are iterated once where they begin as history has them, else twice.
     """
     position, prefix = history.tail(key)
     given, found = 0, ""
@@ -147,9 +117,9 @@ def plan(history: History, key: str, messages: Iterable[Message]) -> Plan:
     if position and not prefix:
         short = f"history holds {position} messages of this session, but only {given} were given; none is read"
         return Plan(key, position, "", enumerate(_named(read), position), False, short if given < position else "")
-    if given == position and found == prefix and not history.has_branches(key):
+    if given == position and found == prefix:
         return Plan(key, position, prefix, enumerate(unheld(history, key, read), position))
-    return _compared(history, key, messages)
+    return _compared(history, key, messages, position, prefix)
 
 
 def without_summarised(history: History, key: str, numbered: Numbered) -> Numbered:
@@ -161,7 +131,7 @@ def without_summarised(history: History, key: str, numbered: Numbered) -> Number
     looked, until = False, None  # up to when messages are in the agent's own entries
     for at, message in numbered:
         if message.summarised and not looked:
-            looked, until = True, _summarised_until(history, base(key).partition(":")[2])
+            looked, until = True, _summarised_until(history, key.partition(":")[2])
         theirs = message.summarised and until is not None and (message.at is None or message.at < until)
         yield at, replace(message, content="", whole="", calls=(), answers=None) if theirs else message
 
@@ -173,31 +143,21 @@ def _summarised_until(history: History, own: str) -> datetime | None:
     return newest and newest + timedelta(minutes=1)  # it is written to the minute
 
 
-def _compared(history: History, key: str, messages: Iterable[Message]) -> Plan:
-    """Find what is new where it takes a look at every message: those that neither the key nor its branches hold."""
-    held = held_under(history, [key])
-    own = held.get(key, SessionInHistory())
-    branches: Counter[str] = sum((one.digests for name, one in held.items() if name != key), Counter())
+def _compared(history: History, key: str, messages: Iterable[Message], position: int, prefix: str) -> Plan:
+    """Find what is new where it takes a look at every message: those that history does not hold under the key."""
+    keys = re.compile(re.escape(key) + OLDER, re.ASCII)
+    held = Counter(one for entry in history.of(keys) if not entry.rereads for one in digests(entry))
     given = [digest(message) for message in messages]
-    begins = len(given) >= own.position and extended("", "".join(given[: own.position])) == own.prefix
-    if begins and branches.keys().isdisjoint(given[own.position :]):
-        after = unheld(history, key, islice(messages, own.position, None))
-        return Plan(key, own.position, own.prefix, enumerate(after, own.position))
-    everything = own.digests + branches
-    if not _new(given, everything.copy()):
-        cut = len(given) < own.position
-        remark = f"history holds {own.position} messages of this session, but only {len(given)} are left of it"
-        return Plan(key, own.position, own.prefix, iter(()), remark=remark if cut else "")
-    target = f"{key}~{_new(given, own.digests.copy())[0]}"
-    there = held.get(target, SessionInHistory())
-    left = (message for message in messages if not taken(everything, digest(message)))
-    rest = enumerate(unheld(history, key, left), there.position)
-    remark = f"the session does not go on where history left it; what is new in it is kept as {target}"
-    return Plan(target, there.position, there.prefix, rest, remark="" if there.position else remark)
+    if not Counter(given) - held:
+        short = f"history holds {position} messages of this session, but only {len(given)} are left of it"
+        return Plan(key, position, prefix, iter(()), remark=short if len(given) < position else "")
+    new = (message for message in messages if not taken(held, digest(message)))
+    return Plan(key, position, prefix, enumerate(unheld(history, key, new), position))
 
 
-def _new(given: Iterable[str], held: Counter[str]) -> list[str]:
-    return [one for one in given if not taken(held, one)]
+def digests(entry: Entry) -> list[str]:
+    """Return the digests of the messages that an entry stands for."""
+    return [entry.ids[at : at + DIGEST_CHARS] for at in range(0, len(entry.ids), DIGEST_CHARS)]
 
 
 def _named(messages: Iterable[Message]) -> Iterator[Message]:

@@ -22,7 +22,6 @@ KINDS = frozenset(get_args(Kind))
 DIGEST_CHARS = 8  # of a message's identity: 48 bits in base64
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
 EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
-DERIVED = re.compile(r"(.+)~[\w-]{8}", re.ASCII | re.DOTALL)  # the key of what a session left its own line for
 _BEGINNING = re.compile(rb'\{"cursor":(\d{1,15}),"timestamp":"')  # of every line of ours
 
 

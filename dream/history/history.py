@@ -269,10 +269,6 @@ class History:
         with explained("read", self.path, HistoryError), self._view() as view:
             return self._sessions.holders(view, asked)
 
-    def has_branches(self, session: str) -> bool:
-        """Return whether there are keys derived from this one, `<session>~<digest>`."""
-        return bool(self.holders([f"{session}~"]))
-
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
         """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
         with explained("read", self.path, HistoryError), self._view() as view:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dream.errors import HistoryError
 from dream.history.archive import Archived
-from dream.history.entries import DERIVED, DIGEST_CHARS, HIGHEST, BrokenRow, Outline, outline, outlined
+from dream.history.entries import DIGEST_CHARS, HIGHEST, BrokenRow, Outline, outline, outlined
 from dream.models import Entry
 from dream.workspace.files import lines, opened, size_of
 from dream.workspace.index import Index
@@ -33,7 +33,7 @@ class Known:
 
     def __init__(self) -> None:
         self.tails: dict[str, Tail] = {}
-        # Digest of a message → its session; and a key with "~" behind it → a key that was derived from it.
+        # Digest of a message → its session.
         self.holders: dict[str, str] = {}
 
     def note(self, row: Outline) -> None:
@@ -45,8 +45,6 @@ class Known:
             self.tails[session] = min(row.end, HIGHEST), row.prefix
         for at in range(0, len(row.ids), DIGEST_CHARS):
             self.holders.setdefault(row.ids[at : at + DIGEST_CHARS], session)
-        if row.ids and (derived := DERIVED.fullmatch(session)):
-            self.holders.setdefault(f"{derived[1]}~", session)
 
     def read(self, descriptor: int, start: int, end: int) -> None:
         """Note what the lines of an open file say; raises OSError."""
@@ -85,7 +83,7 @@ class SessionTails:
             return found
 
     def holders(self, view: View, digests: Sequence[str]) -> dict[str, str]:
-        """Return for each digest that is held its session, or for `<key>~` a key that was derived from it."""
+        """Return for each digest that is held its session."""
         with self._guard:
             self._catch_up(view)
             found = {one: session for one in digests if (session := self._log.holders.get(one)) is not None}
