@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import date, tzinfo
 from functools import cache
 
-from dream.embedded.tongue import tongue
 from dream.models import Message
 from dream.provenance.voice import CUT, own_text, sentences
+from dream.redact import names_secret
 from dream.reports import Fidelity
 from dream.text import days
 from dream.text.days import spelled
-from dream.text.tongues import guess, plain
+from dream.text.tongues import guess
 from dream.text.words import forget, table
 
 FEW = 1 / 4  # of what was said exactly; a summary that bears out less is none to trust,
@@ -123,7 +123,7 @@ def stated(messages: Mapping[int, Message]) -> list[Stated]:
         code = guess(message.content)
         for start, end in sentences(mine):
             said = " ".join(mine[start:end].replace(CUT, " ").split())
-            things = () if _is_secret(said, code) else tuple(exact(said, code))
+            things = () if names_secret(said) else tuple(exact(said, code))
             if things:
                 found.append(Stated(place, said, code, things))
     return found
@@ -166,12 +166,6 @@ def exact(text: str, code: str = "") -> list[Exact]:
             found.append((start, Exact(kind, text[start:end].strip(), weight)))
             text = text[:start] + CUT * (end - start) + text[end:]
     return [thing for _, thing in sorted(found, key=lambda pair: pair[0])]
-
-
-def _is_secret(sentence: str, code: str) -> bool:
-    """Return whether nobody wants a sentence quoted: it names a secret, or one was taken out of it."""
-    named = tongue(code or "en").has("secret", plain(sentence)) and not _DIGITS.isdisjoint(sentence)
-    return named or "[REDACTED" in sentence
 
 
 def _is_name(name: str, code: str) -> bool:

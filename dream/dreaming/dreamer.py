@@ -188,9 +188,8 @@ class Dreamer:
         doubled = [one for path in files for one in tidy.doubled(path, found.texts[path])]
         known = {(one.file, one.text) for one in doubled}
         asks = self._models.phase2.name != EMBEDDED
-        day = self._brief.day
         left = tidy.read_left(self._workspace.private)
-        rows = [row for path in files if asks for row in tidy.doubtful(path, found.texts[path], day, left).items()]
+        rows = [row for path in files if asks for row in tidy.doubtful(path, found.texts[path], left).items()]
         doubtful = {mark: one for mark, one in rows if (one.file, one.text) not in known}
         protected = Protected(found.texts, found.person_lines, self._workspace.rejected())
         desk = Editing([*doubled, *doubtful.values()], protected, self._settings, optional=True)

@@ -1,4 +1,4 @@
-"""Keep memory up, not only add to it: what it says twice, plans whose day has passed, headings that hold nothing.
+"""Keep memory up, not only add to it: what it says twice, headings that hold nothing.
 
 After ten dreams that changed a file, or once it nears its budget, code looks for such lines. What is said twice over it
 takes out itself; what needs judgement, the edit agent gets as numbered findings. It is a commit of its own, guarded
@@ -10,18 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from datetime import date, timedelta
 from itertools import combinations
 from pathlib import Path
 
 from dream.dreaming.draft import lines
-from dream.embedded.tongue import tongue
 from dream.memory import TEMPLATES, like
 from dream.models import Finding, MemoryFile
 from dream.settings import Settings
-from dream.text import days
 from dream.text.alike import near_fact, same_fact
-from dream.text.tongues import guess, plain
 from dream.text.words import without_bullet
 from dream.versions.log import Change
 from dream.workspace.files import read_note, write_note
@@ -32,7 +28,6 @@ FILE_NAME = "tidied.json"
 LEFT = "left"
 DREAMS = 10  # that changed a file, after which it is looked through
 FULL = 0.8  # of its budget, from which on it is looked through after every dream
-PASSED = timedelta(days=14)  # after the last day that a plan names
 MOST = 30  # lines that the edit agent is asked about at a time
 
 _GAP = re.compile(r"\n{3,}")
@@ -92,17 +87,16 @@ def doubled(path: MemoryFile, text: str) -> list[Finding]:
     return [Finding(path, without_bullet(line), (), remove=True) for line in once]
 
 
-def doubtful(path: MemoryFile, text: str, day: date, left: Set[str] = frozenset()) -> dict[str, Finding]:
-    """Return as removals the lines that somebody has to look at: nearly said twice, or planned for a day gone by.
+def doubtful(path: MemoryFile, text: str, left: Set[str] = frozenset()) -> dict[str, Finding]:
+    """Return as removals the lines that somebody has to look at: what they say is nearly said twice.
 
-    Each by a mark of the line and of why it is doubtful; those whose mark is in `left` have been looked at.
+    Each by a mark of the line and of the one that is near; those whose mark is in `left` have been looked at.
     """
     if like(path) == "SOUL.md":
         return {}
     stated = [line for line in lines(text) if not line.startswith("#")]
-    near = ((one, other) for one, other in combinations(stated, 2) if near_fact(one, other))
     found: dict[str, str] = {}
-    for line, beside in (*((line, "") for line in stated if _has_passed(line, day)), *near):
+    for line, beside in ((one, other) for one, other in combinations(stated, 2) if near_fact(one, other)):
         mark = hashlib.sha256(f"{path}\n{line}\n{beside}".encode()).hexdigest()[:16]
         if line not in found and mark not in left and stated.count(line) == 1:
             found[line] = mark
@@ -136,10 +130,3 @@ def _holds_nothing(rows: Sequence[str], place: int) -> bool:
     """Return whether a row is a heading of a section with nothing below it."""
     below = next((other for other in rows[place + 1 :] if other.strip()), "# ")
     return rows[place].startswith("## ") and below.startswith(("# ", "## "))
-
-
-def _has_passed(line: str, day: date) -> bool:
-    """Return whether a line tells a plan, and every day that it names is gone by."""
-    code = guess(line) or "en"
-    named = [found.last for found in days.found(line, day, code) if found.whole]
-    return bool(named) and max(named) + PASSED < day and tongue(code).has("plan", plain(line))

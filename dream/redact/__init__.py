@@ -48,6 +48,11 @@ def redact(text: str, patterns: Sequence[str] = ()) -> tuple[str, tuple[str, ...
     return text, tuple(sorted(kinds))
 
 
+def names_secret(text: str) -> bool:
+    """Return whether a text has a word for a password or a key beside a digit, or the mark of a secret taken out."""
+    return "[REDACTED" in text or (any(map(str.isdigit, text)) and named.names(text))
+
+
 def _apply(text: str, finder: Finder, kinds: set[str]) -> str:
     pieces, done = [], 0
     marks = regex(_MARK).finditer(text) if "[REDACTED:" in text else iter(())

@@ -118,6 +118,12 @@ class _Assigned:
     quoted: bool
 
 
+def names(text: str) -> bool:
+    """Return whether a text has a word for a password, a key or a token, whether or not it gives one away."""
+    lower = lowered(text)
+    return any(_words().match(lower, start) for start in _starts(lower))
+
+
 def words(text: str) -> Iterator[tuple[str, Span]]:
     """Find what is given to a word for a password, a key or a token, or told to be it."""
     lower = lowered(text)

@@ -43,9 +43,9 @@ def _dreamt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse"):
         night(workspace, f"[MEMORY/Facts] Project {name} is written in Rust {{}}")
     night(workspace, "[MEMORY/Facts] The mirror service listens on port 7392 {}")
-    night(workspace, "[MEMORY/Facts] The release is planned for 3 May 2026 {}")
+    night(workspace, "[MEMORY/Facts] The API of crumb runs on port 8080 {}")
     text = workspace.read_file(MEMORY)
-    more = "- The mirror service is listening on port 7392\n\n## Oddments\n\n\n\n## Decisions"
+    more = "- The mirror service is listening on port 7392\n- Port 8080 is used by the API of crumb\n\n## Oddments\n\n\n\n## Decisions"
     (workspace.root / MEMORY).write_text(text.replace("## Decisions", more), encoding="utf-8")
     return workspace.root
 
@@ -70,13 +70,12 @@ def test_after_ten_dreams_what_is_said_twice_goes_in_a_commit_of_its_own(
 ) -> None:
     monkeypatch.setenv("DREAM_AUTHOR", "claude-code")
     assert not any("tidy" in subject for subject in subjects(workspace))
-    was = "was planned for 3 May 2026"
-    plan = settle("- The release is planned for 3 May 2026", f"- The release {was}")
+    merge = settle("- Port 8080 is used by the API of crumb\n", "")
 
-    report = night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}", plan, "done")
+    report = night(workspace, "[MEMORY/Facts] Tromso hosts the archive {}", merge, "done")
 
     text = workspace.read_file(MEMORY)
-    assert (text.count("7392"), text.count(was), "Oddments" in text, "\n\n\n" in text) == (1, 1, False, False)
+    assert (text.count("7392"), text.count("8080"), "Oddments" in text, "\n\n\n" in text) == (1, 1, False, False)
     assert "## Solutions" in text
     assert subjects(workspace)[0].startswith("dream: tidy: removed: ")
     assert [batch.entries for batch in report.batches] == [(10, 10), (10, 10)]
