@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # Metadata of a field that JSON has not under its own name: left out, or with its own fields in its place.
 HIDDEN: Mapping[str, str | None] = {"json": None}
 FLAT: Mapping[str, str | None] = {"json": ""}
+NOTHING_NEW = "nothing new: history holds every message that was read"  # the reason of a consolidation
+RunOutcome = Literal["committed", "nothing", "held", "failed"]
+ConsolidateOutcome = Literal["appended", "nothing", "failed", "refused"]
 
 
 def named(name: str) -> Mapping[str, str | None]:
@@ -89,12 +92,6 @@ class Fidelity:
 
     def __add__(self, other: Fidelity) -> Fidelity:
         return Fidelity(self.said + other.said, self.before + other.before, self.after + other.after)
-
-
-NOTHING_NEW = "nothing new: history holds every message that was read"  # the reason of a consolidation
-
-RunOutcome = Literal["committed", "nothing", "held", "failed"]
-ConsolidateOutcome = Literal["appended", "nothing", "failed", "refused"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ IN_JSON = ("context", "--hook", "--json")
 AT_END = ("consolidate", "--hook", "--detach")
 _HOOKS = {"SessionStart": CONTEXT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END}
 _OURS = re.compile(r"\bdream['\"]? (?:context|consolidate --hook)\b.* -w ")
+_SKIPPED = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,10 +418,6 @@ class Node:
     value: Any
     inside: Mapping[str | int, Node]
     begin: int  # where what names it begins: a member's key
-
-
-_SKIPPED = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
 
 
 def parsed(text: str) -> Node:

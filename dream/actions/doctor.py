@@ -49,6 +49,14 @@ from dream.workspace.review_files import PENDING, REJECTED, parse_pending, parse
 
 
 REPAIR = "dream doctor --repair"
+KEPT = "passed over and kept"
+_LOG = "memory/history.jsonl"
+_BOM = "\ufeff"
+OLD = 3600.0  # seconds; a git at work holds a lock for milliseconds, one whose person writes a message for minutes
+INDEX = "is damaged, so git itself fails in the workspace"
+LOOKS = 8  # beside a process at work, before what is still wrong is believed
+PAUSE = 0.15  # seconds between two looks; longer than a commit takes
+SHOWN = 4  # files that one ailment names; of more it says how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +70,6 @@ class Ailment:
 
 
 # History and the two cursors beside it.
-
-
-KEPT = "passed over and kept"
-_LOG = "memory/history.jsonl"
 
 
 def check_history(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
@@ -219,9 +223,6 @@ def _committed(workspace: Workspace, path: str) -> bytes:
 # The three memory files: their encoding, line ends, unseen characters, and secrets.
 
 
-_BOM = "\ufeff"
-
-
 def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
     """Check each memory file; `repair` mends its encoding and its line ends, in a commit of its own."""
     mended: dict[str, bytes | None] = {}
@@ -273,10 +274,6 @@ def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime
 
 
 # The git repository of the workspace: there, unlocked, and every object whole.
-
-
-OLD = 3600.0  # seconds; a git at work holds a lock for milliseconds, one whose person writes a message for minutes
-INDEX = "is damaged, so git itself fails in the workspace"
 
 
 def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
@@ -376,11 +373,6 @@ def _begin_anew(workspace: Workspace, directory: Path, said: str, now: datetime)
 
 def _name(workspace: Workspace, path: Path) -> str:
     return str(path.relative_to(workspace.root)) if path.is_relative_to(workspace.root) else str(path)
-
-
-LOOKS = 8  # beside a process at work, before what is still wrong is believed
-PAUSE = 0.15  # seconds between two looks; longer than a commit takes
-SHOWN = 4  # files that one ailment names; of more it says how many
 
 
 def examine(workspace: Workspace, settings: Settings, *, now: datetime, repair: bool = False) -> list[Ailment]:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from dream.versions.log import Change, Shown
 
 COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None, "sync": "magenta"}
+HAND = {
+    "hand": "written by hand",
+    "init": "stood there when dream began",
+    "restore": "brought back",
+    "sync": "came from another machine",
+}
 
 
 @click.command("log", cls=group.DreamCommand)
@@ -104,14 +110,6 @@ def _show(shown: Shown) -> None:
         output.say(f"Batch: {change.batch} (dream restore --batch {change.batch})", dim=True)
     output.say()
     show.diff(shown.diff)
-
-
-HAND = {
-    "hand": "written by hand",
-    "init": "stood there when dream began",
-    "restore": "brought back",
-    "sync": "came from another machine",
-}
 
 
 @click.command("why", cls=group.TextCommand)

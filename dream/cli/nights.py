@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from dream.nights.nightly import NightReport
     from dream.nights.timers import Timer, TimerJob
 
+_schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
+_kind = click.argument("kind", required=False, type=click.Choice(["crontab", "systemd", "launchd"]))
+
 
 @click.command("run", cls=group.DreamingCommand)
 @click.option("--max-batches", type=click.IntRange(min=1), metavar="N", help="Stop after N dreams.")
@@ -123,10 +126,6 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
 
 
 # What starts the nights: ourselves, or the system's own clock.
-
-
-_schedule = click.option("--schedule", metavar="CRON", help="When, instead of the setting `schedule`: '0 3 * * *'.")
-_kind = click.argument("kind", required=False, type=click.Choice(["crontab", "systemd", "launchd"]))
 
 
 @click.command("serve", cls=group.DreamCommand)

@@ -34,6 +34,15 @@ NARROWEST = 30  # columns below which a terminal may break lines as it likes
 _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 _CLOSING = r"[、。〉》」』】〕！），．：；？｝ー～…”’]"
 _PIECE = re.compile(rf" *(?:`[^`]*`[^ `]*|{_WIDE}{_CLOSING}*|(?:(?!{_WIDE})[^ ])+{_CLOSING}*)")
+ERASE = "\r\x1b[K"  # goes to the beginning of the line and empties it
+_PASSING = [""]  # what stands on the terminal's last line and gives way
+_TURN = threading.RLock()  # of those who write to the terminal
+_CLOCK: list[Callable[[], datetime]] = []  # where lines begin with their time
+_LOST: list[OSError] = []  # why something that was to be printed could not be written
+Progress = Callable[["Step"], None]
+EVERY = 30.0  # seconds between two lines in a pipe; what takes less says nothing there
+TICK = 0.5  # seconds between two looks of the moving line
+EARLY = 3.0  # seconds before which nobody can say how long it will take
 
 
 def folded(text: str, columns: int) -> str:
@@ -190,13 +199,6 @@ def _fitting(line: str, stream: TextIO) -> str:
     return folded(line, shutil.get_terminal_size().columns) if stream.isatty() else line
 
 
-ERASE = "\r\x1b[K"  # goes to the beginning of the line and empties it
-_PASSING = [""]  # what stands on the terminal's last line and gives way
-_TURN = threading.RLock()  # of those who write to the terminal
-_CLOCK: list[Callable[[], datetime]] = []  # where lines begin with their time
-_LOST: list[OSError] = []  # why something that was to be printed could not be written
-
-
 def _write(stream: TextIO, line: str, *, now: bool = False) -> None:
     if _PASSING[0]:
         passing("")
@@ -231,12 +233,6 @@ def _silence(stream: TextIO) -> None:
 
 
 # Progress on stderr: a moving line on a terminal, elsewhere a line every half a minute.
-
-
-Progress = Callable[["Step"], None]
-EVERY = 30.0  # seconds between two lines in a pipe; what takes less says nothing there
-TICK = 0.5  # seconds between two looks of the moving line
-EARLY = 3.0  # seconds before which nobody can say how long it will take
 
 
 @contextmanager

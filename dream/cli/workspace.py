@@ -22,6 +22,29 @@ if TYPE_CHECKING:
     from dream.settings import Settings
     from dream.workspace.runs import RunRecord
 
+_MODEL = "sends what it reads of history and memory to this model's provider"
+# What each thing that reaches beyond the workspace does, once it counts.
+EFFECTS = {
+    "model": _MODEL,
+    "consolidator_model": _MODEL,
+    "phase1_model": _MODEL,
+    "phase2_model": _MODEL,
+    "fallbacks": "sends the same to these models' providers when the first is unavailable",
+    "api_base": "sends every prompt, and your API key with it, to this address",
+    "api_key": "pays and is answered with this key instead of yours",
+    "redact_patterns": "runs these expressions on every text; a bad one can take for ever",
+    ".dream/": "is taken for what dream itself has noted here: versions, sessions under way, spending",
+    "prompts/": "tells the models what to do, in place of the shipped prompts",
+    "sources": "reads these transcripts of yours every night",
+    "owners": "takes what these people say for the user's own words",
+    "author": "takes what is typed into the memory files for this agent's, not for yours",
+    "sync": "sends memory and history to this git remote, every night",
+    "tenant": "counts its spending as this tenant's in a fleet",
+    "on_change": "runs this command on your machine after each change of memory",
+    "on_failure": "runs this command on your machine after a failure",
+}
+_SECRET = ("api_key",)
+
 
 @click.command("init", cls=group.DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
@@ -59,30 +82,6 @@ def init_command(directory: Path | None, named: Path | None, as_json: bool) -> N
     ask_once(workspace)
     output.say("Next: dream consolidate TRANSCRIPT, then dream run.")
     output.say(f"Model: {show.model_line(workspace.settings(using=()))}", fold=True)
-
-
-_MODEL = "sends what it reads of history and memory to this model's provider"
-# What each thing that reaches beyond the workspace does, once it counts.
-EFFECTS = {
-    "model": _MODEL,
-    "consolidator_model": _MODEL,
-    "phase1_model": _MODEL,
-    "phase2_model": _MODEL,
-    "fallbacks": "sends the same to these models' providers when the first is unavailable",
-    "api_base": "sends every prompt, and your API key with it, to this address",
-    "api_key": "pays and is answered with this key instead of yours",
-    "redact_patterns": "runs these expressions on every text; a bad one can take for ever",
-    ".dream/": "is taken for what dream itself has noted here: versions, sessions under way, spending",
-    "prompts/": "tells the models what to do, in place of the shipped prompts",
-    "sources": "reads these transcripts of yours every night",
-    "owners": "takes what these people say for the user's own words",
-    "author": "takes what is typed into the memory files for this agent's, not for yours",
-    "sync": "sends memory and history to this git remote, every night",
-    "tenant": "counts its spending as this tenant's in a fleet",
-    "on_change": "runs this command on your machine after each change of memory",
-    "on_failure": "runs this command on your machine after a failure",
-}
-_SECRET = ("api_key",)
 
 
 @click.command("trust", cls=group.DreamCommand)

@@ -26,6 +26,8 @@ SEEN = "sources"  # a document in the index
 DATABASES = (".db", ".sqlite", ".vscdb")  # what their writers add stands in a second file at first
 
 Look = tuple[int, ...]
+SOON = 7  # days: what its agent deletes until then is named
+ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia/Tokyo"
 
 
 def look(path: str) -> Look:
@@ -196,10 +198,6 @@ def in_order(found: list[File], settings: Settings) -> list[File]:
 def without_file_name(name: str, error: TranscriptError) -> str:
     """Return what an error says of a file without the file's name, which stands before it already."""
     return str(error).removeprefix(f"{name} ")
-
-
-SOON = 7  # days: what its agent deletes until then is named
-ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia/Tokyo"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ _NOTHING = re.compile(r"(?:[-*•]\s*)?[`\"'*_]*\(nothing\)[`\"'*_]*\.?", re.IGN
 _CALL = re.compile(
     r"^\s*(?:<\|?(?:tools?|tool_calls?|function_calls?|python_tag)\|?>|<function=|\[TOOL_CALLS\]|<｜tool)", re.M
 )
+FILE_NAME = "stuck.json"
 
 
 def read(completion: Completion, conversation: str, most: int, count: Callable[[str], int], *, prompt: str = "") -> str:
@@ -226,9 +227,6 @@ class Patience:
 # Messages that a spending bound stopped midway: at the second time they are kept as they were said.
 #
 # Else a message that costs more than a run may would begin anew each night, and nothing after it would ever come.
-
-
-FILE_NAME = "stuck.json"
 
 
 class Stuck:

@@ -18,15 +18,6 @@ LONGEST_QUERY = 120  # characters after the `?` of an address
 
 
 FlawName = Literal["link", "section", "heading", "look-alike", "encoded"]
-
-
-class Flaw(NamedTuple):
-    """What is wrong with a line: the guard's name and a reason for a person."""
-
-    guard: FlawName
-    reason: str
-
-
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]+\1(?!`)")  # is shown as it is, not rendered
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\s*[\[(]|^\s*\[[^\]\n]+\]:\s*\S")
 _HTML = re.compile(
@@ -48,7 +39,6 @@ _FILLED_IN = re.compile(
 _UPPER = re.compile(r"[?&/=#][A-Z]+_[A-Z_]+")
 _DECEIVES = re.compile(r"://[^/\s]*@|://(?:[^/\s]*\.)?xn--|://[^/\s]*[^\x00-\x7f][^/\s]*", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\]\n]*)\]\(\s*<?((?:https?:)?//[^)\s>]+)")
-
 _SECTION = re.compile(
     r"<\\?\s*/?\s*(?:conversation|history|findings|today|system|file\s+path|dream-memory|tool_?(?:call|result|use)s?"
     r"|function_?calls?|function_results|invoke|thinking|system[-_]\w+)\b"
@@ -66,14 +56,12 @@ _SECTION = re.compile(
 )
 _HEADING = re.compile(r"^\s*(?:[-*+>]\s+)*#{1,6}\s*(.*?)\s*#*\s*$")
 _UNDERLINE = re.compile(r"^\s{0,3}(?:={2,}|-{3,})\s*$")
-
 _ENCODED = re.compile(
     r"(?:\\x[0-9a-f]{2}){4}|(?:\\u[0-9a-f]{4}){4}|(?:%[0-9a-f]{2}){6}|(?:&#x?[0-9a-f]{1,6};){3}|(?:\b[01]{8}\b\s*){4}"
     r"|(?:\b[0-9a-f]{2}\b[\s:,]*){16}",
     re.IGNORECASE,
 )
 _BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{40,}={0,2}(?![\w+/])")
-
 _LETTER_SIGNS = re.compile(
     "[\U0001d400-\U0001d7ff\U0001f130-\U0001f189\u24b6-\u24e9\u249c-\u24b5]{2}|[\uff21-\uff3a\uff41-\uff5a]{4}"
 )
@@ -85,6 +73,18 @@ _AS_LATIN = str.maketrans(
 )
 _FOREIGN_WORD = re.compile(r"[^\W\d_]{2,}")
 _SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .·_-]){4,}[^\W\d_](?!\w)")
+_SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
+
+# What a statement that only a third party made may not hold: a wish, a rule, an address to send something to. Far more
+# words than above, for here a false alarm costs a person a look and no more.
+_ADDRESS_SIGN = re.compile(r"@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{", re.IGNORECASE)
+
+
+class Flaw(NamedTuple):
+    """What is wrong with a line: the guard's name and a reason for a person."""
+
+    guard: FlawName
+    reason: str
 
 
 def folded(text: str) -> str:
@@ -180,20 +180,12 @@ def heading(line: str) -> str | None:
 # SOUL.md, which agents obey, does not rest on them: there every line must be the user's own.
 
 
-_SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
-
-
 def instructs(line: str) -> bool:
     """Return whether a line tells an agent what to do, or hides something from the user."""
     plain = folded(line).replace("’", "'")
     told = _SPEAKER.sub("", plain)
     as_it_stands = unicodedata.normalize("NFKC", line)  # folding would make Latin letters of Cyrillic ones
     return any(cues.says("orders", text) for text in {plain, told, as_it_stands})
-
-
-# What a statement that only a third party made may not hold: a wish, a rule, an address to send something to. Far more
-# words than above, for here a false alarm costs a person a look and no more.
-_ADDRESS_SIGN = re.compile(r"@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{", re.IGNORECASE)
 
 
 def normative(line: str) -> bool:

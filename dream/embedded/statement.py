@@ -17,6 +17,24 @@ from dream.text import days
 from dream.text.tongues import guess
 
 Label = str  # one of dream.embedded.kinds.LABELS
+NEAR = 16  # statements most alike, which are looked at closely
+RECENT = 200  # statements in which a word is looked for, the last ones
+_OPENS = '“„«「"'
+_CLOSES = '”“»」"'
+_KIND = re.compile(rf"\[({'|'.join(LABELS)})(\??)\] ")
+_ASKED = re.compile(r"\[([^\[\]]{1,200})\] (?=\S)")
+_SPEAKER = re.compile(rf"([^:：“„«「\"\[\]()]{{1,40}})[:：] ?(?=[{_OPENS}])")
+_SAID_ON = re.compile(r" ?[(（]([^()（）]{4,40})[)）]$")
+_ISO_FIRST = re.compile(r"(\d{4}-\d\d-\d\d):? ")
+_NOTE = re.compile(
+    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [^\[\]]{6,28})?\]"
+    r"| \[(?:19|20)\d\d年[^\[\]]{0,28}\]"
+)
+# What summaries of other programs write before a line: no name, but what it is.
+_LABELLED = re.compile(
+    r"\**(Decision|Plan|Preference|Correction|Fact|Event|Solution|Rule|Person|Note)s?\**[:：]\** +", re.IGNORECASE
+)
+_KINDS = {"correction": "fact", "note": "fact"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +70,6 @@ class New:
 
 
 # Stage three: what is known, found by its words.
-
-
-NEAR = 16  # statements most alike, which are looked at closely
-RECENT = 200  # statements in which a word is looked for, the last ones
 
 
 @dataclass(slots=True)
@@ -104,23 +118,6 @@ class Pool:
 
 
 # Stage five: a statement as a line, and a line as the statement that it was. Nothing inside a quotation is altered.
-
-_OPENS = '“„«「"'
-_CLOSES = '”“»」"'
-_KIND = re.compile(rf"\[({'|'.join(LABELS)})(\??)\] ")
-_ASKED = re.compile(r"\[([^\[\]]{1,200})\] (?=\S)")
-_SPEAKER = re.compile(rf"([^:：“„«「\"\[\]()]{{1,40}})[:：] ?(?=[{_OPENS}])")
-_SAID_ON = re.compile(r" ?[(（]([^()（）]{4,40})[)）]$")
-_ISO_FIRST = re.compile(r"(\d{4}-\d\d-\d\d):? ")
-_NOTE = re.compile(
-    r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [^\[\]]{6,28})?\]"
-    r"| \[(?:19|20)\d\d年[^\[\]]{0,28}\]"
-)
-# What summaries of other programs write before a line: no name, but what it is.
-_LABELLED = re.compile(
-    r"\**(Decision|Plan|Preference|Correction|Fact|Event|Solution|Rule|Person|Note)s?\**[:：]\** +", re.IGNORECASE
-)
-_KINDS = {"correction": "fact", "note": "fact"}
 
 
 def line(said: Statement) -> str:

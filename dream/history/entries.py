@@ -23,6 +23,17 @@ DIGEST_CHARS = 8  # of a message's identity: 48 bits in base64
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
 EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
 _BEGINNING = re.compile(rb'\{"cursor":(\d{1,15}),"timestamp":"')  # of every line of ours
+_KNOWN = [one.name for one in fields(NewEntry) if one.name not in ("content", "session", "tokens")]
+VOICES = frozenset(get_args(Voice))
+_OLDER_VOICES: tuple[tuple[str, Voice], ...] = (
+    ("by_user", "user"),
+    ("by_agent", "agent"),
+    ("by_paste", "pasted"),
+    ("by_tool", "tool"),
+    ("by_others", "tool"),
+)
+_OLDER_CODES: Mapping[str, Voice] = {"u": "user", "a": "agent", "t": "tool", "p": "pasted"}
+OLDER_QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
 
 
 class BrokenRow(ValueError):
@@ -57,9 +68,6 @@ def entry_of(new: NewEntry, cursor: int, at: datetime, machine: str = "") -> Ent
         machine=machine,
         **known,
     )
-
-
-_KNOWN = [one.name for one in fields(NewEntry) if one.name not in ("content", "session", "tokens")]
 
 
 def current(newest_first: Iterable[Entry]) -> Iterator[Entry]:
@@ -269,9 +277,6 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
     return (ids, prefix) if len(ids) == DIGEST_CHARS * (span[1] - span[0]) else ("", "")
 
 
-VOICES = frozenset(get_args(Voice))
-
-
 def _line_row(line: EntryLine) -> dict[str, Any]:
     row = {"cites": list(line.cites), "voice": line.voice, "quote": line.quote, "by": line.by}
     return {name: value for name, value in row.items() if value}
@@ -301,16 +306,6 @@ def _numbers(found: object) -> tuple[int, ...]:
 
 
 # Rows of versions before `lines`: fields that number the lines of each voice, a code of what each line rests on, names.
-
-_OLDER_VOICES: tuple[tuple[str, Voice], ...] = (
-    ("by_user", "user"),
-    ("by_agent", "agent"),
-    ("by_paste", "pasted"),
-    ("by_tool", "tool"),
-    ("by_others", "tool"),
-)
-_OLDER_CODES: Mapping[str, Voice] = {"u": "user", "a": "agent", "t": "tool", "p": "pasted"}
-OLDER_QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
 
 
 def _older_lines(row: dict[str, Any], content: str) -> tuple[EntryLine, ...]:

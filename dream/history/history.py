@@ -34,6 +34,12 @@ from dream.workspace.files import explained, lines, lines_backwards, opened, rea
 from dream.workspace.index import Index
 from dream.workspace.lock import is_free
 
+_SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')
+LARGE = 1 << 24  # bytes: a log that another program wrote and that was not archived yet; it is measured, not read
+BEGINNING = 64  # bytes of the log by which it is known: its first cursor is among them
+MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
+
+
 # All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
 
 
@@ -74,9 +80,6 @@ class View:
             yield from (line for _, line in lines_backwards(*part))
 
 
-_SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')
-
-
 def entries(found: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | None) -> Iterator[Entry]:
     """Yield the entries among the lines `found` whose whole session key matches `sessions`; none of broken ones."""
     for line in found:
@@ -95,11 +98,6 @@ def _matches(quoted: bytes, sessions: re.Pattern[str]) -> bool:
         return sessions.fullmatch(orjson.loads(quoted)) is not None
     except orjson.JSONDecodeError:
         return True  # a line that is readable only with leniency
-
-
-LARGE = 1 << 24  # bytes: a log that another program wrote and that was not archived yet; it is measured, not read
-BEGINNING = 64  # bytes of the log by which it is known: its first cursor is among them
-MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
 
 
 def _counted(descriptor: int, start: int, end: int, above: int) -> tuple[int, int]:

@@ -43,6 +43,14 @@ _THINKING = (
     ("[THINK]", "[/THINK]"),  # Magistral
     ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
 )
+_FENCE = re.compile(r"\A```[a-zA-Z]*\n(.*?)\n?```\Z", re.DOTALL)
+_BLOCKS = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"<tool_call>(.*?)(?:</tool_call>|\Z)",
+        r"```(?:json)?[ \t\r]*\n(.*?)\n?[ \t]*```",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +193,6 @@ def _native(calls: Sequence[RawCall]) -> tuple[ToolCall, ...]:
 
 # Arguments: at most one mending, and only of trivial breaks.
 
-_FENCE = re.compile(r"\A```[a-zA-Z]*\n(.*?)\n?```\Z", re.DOTALL)
-
 
 def _load(text: str) -> object:
     try:
@@ -220,14 +226,6 @@ def _a(value: object) -> str:
 
 
 # Calls in text: fenced JSON, JSON in <tool_call>, or nothing but JSON.
-
-_BLOCKS = tuple(
-    re.compile(pattern, re.DOTALL)
-    for pattern in (
-        r"<tool_call>(.*?)(?:</tool_call>|\Z)",
-        r"```(?:json)?[ \t\r]*\n(.*?)\n?[ \t]*```",
-    )
-)
 
 
 def _written(block: str, offered: Sequence[str]) -> list[RawCall]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Timer = Literal["crontab", "systemd", "launchd"]
 MOST_TIMES = 500  # launchd wants each time written out; a schedule with more is a mistake
+_RUNNING = {"running", "degraded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +239,6 @@ def usual_kind() -> Timer:
     if shutil.which("systemctl") and _run(["systemctl", "--user", "is-system-running"]).stdout.strip() in _RUNNING:
         return "systemd"
     return "crontab"
-
-
-_RUNNING = {"running", "degraded"}
 
 
 def job(workspace: Path, schedule: Cron, environ: Mapping[str, str], zone: str = "") -> TimerJob:

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 TEXTS, LONGEST = 64, 100_000  # texts and characters of one call
 NEAREST = 100  # messages whose sketches are most like the query's
+STATIC = "static"
+CHARS = 6_000  # of a text that are looked at: within the window of every embedding model
+MOST_BYTES = 1 << 26  # of an answer
+_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 
 
 def embed(history: History, settings: Settings, meter: Meter, between: Callable[[], None] = lambda: None) -> None:
@@ -134,11 +138,6 @@ def _write(db: sqlite3.Connection, rows: list[tuple[bytes, bytes]], digests: dic
 
 
 # Embeddings: texts as vectors, by any LiteLLM model, or by a table of word vectors on this machine.
-
-STATIC = "static"
-CHARS = 6_000  # of a text that are looked at: within the window of every embedding model
-MOST_BYTES = 1 << 26  # of an answer
-_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 
 
 def open_embedder(settings: Settings, meter: Meter, *, retries: int | None = None) -> Embedder | None:

@@ -24,6 +24,21 @@ from dream.redact.forms import Finder, Span, regex
 
 _MARK = r"(\[REDACTED:[a-z0-9-]+\])"
 _MAX_ROUNDS = 5  # a replacement can lay open what was part of a longer word before; twice is the most seen
+_PLAIN: tuple[Finder, ...] = (
+    forms.key_blocks,
+    forms.cut,
+    forms.keys,
+    forms.addresses,
+    forms.numbers,
+    forms.seeds,
+    forms.places,
+    named.words,
+)
+_FINDERS: tuple[Finder, ...] = (
+    functools.partial(forms.covered, _PLAIN),
+    *_PLAIN,
+    functools.partial(forms.encoded, _PLAIN),
+)
 
 
 def redact(text: str, patterns: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
@@ -91,20 +106,3 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
                 f"Setting 'redact_patterns': {pattern!r} is no regular expression ({error})."
             ) from error
     return tuple(compiled)
-
-
-_PLAIN: tuple[Finder, ...] = (
-    forms.key_blocks,
-    forms.cut,
-    forms.keys,
-    forms.addresses,
-    forms.numbers,
-    forms.seeds,
-    forms.places,
-    named.words,
-)
-_FINDERS: tuple[Finder, ...] = (
-    functools.partial(forms.covered, _PLAIN),
-    *_PLAIN,
-    functools.partial(forms.encoded, _PLAIN),
-)

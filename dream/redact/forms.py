@@ -46,6 +46,58 @@ _DATED = r"[\d.,:/-]+\w{0,3}"
 _KNOWN = (
     r"(?i)(?:sha|md|pbkdf|oauth|base|utf|aes|argon|[sb]crypt|web|http|ntlm|ipv|owasp|path|python|v)-?v?\d[\w.-]{0,12}"
 )
+SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
+SWITCHES = 3  # from a letter to a digit or back: names and versions have fewer
+Span = tuple[int, int]
+Finder = Callable[[str], Iterator[tuple[str, Span]]]
+_LEAST_KEY = 16  # characters of the shortest word that a row of keys can match
+_KEY_BLOCK_CHARS = 32_768  # between BEGIN and END; an RSA key of 16,384 bits has 13 KB
+_BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
+_BEGIN = rf"-----? ?BEGIN {_BLOCK} ?-----?"
+_END = rf"-----? ?END {_BLOCK} ?-----?"
+_KEY_BODY = r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{24,})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{1,76}={1,2})?"
+# What the base64 of private keys begins with, where BEGIN is missing: PKCS 1 and 8, EC, Ed25519, OpenSSH.
+_KEY_STARTS = (
+    r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}(?:IBADANBgkq|IBAAK)|MHcCAQEE|MHQCAQEE|MIGHAgEAMBMGByqGSM49|MC4CAQAwBQYDK2Vw"
+    r"|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/=]{16,}" + _KEY_BODY.replace("+(?:", "*(?:", 1)
+)
+_BODY_LINES = r"(?:^|\n)(?P<value>(?:[ \t>]{0,8}[A-Za-z0-9+/=]{16,80}\s{1,2}){1,400})$"
+_IN_URL = (
+    r"(?<=:)//[^\s:@/\"'<>]{0,128}:(?P<value>[^\s/\"'<>]{1,256}|[^\s/\"'<>:]{1,64}/[^\s\"'<>:]{1,64})@(?=[\w.\[{$-])"
+)
+_USER_OF_URL = r"(?<=//)(?P<value>[\w-]{20,255})(?=@)"
+
+# A payment card's number: in groups as it is printed, or beside the word for a card; the last digit must be right.
+# The character before is looked at after the first digit, so that the search can skip to one.
+_CARD = (
+    r"[2-6](?<![A-Za-z0-9_-].)"
+    r"(?:\d{3}(?:[ -]\d{4}){3}|(?<=3)[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15}|(?<=3)[47]\d{13})(?![\w-])"
+)
+_CARD_WORDS = r"(?i)card|karte|carte|tarjeta|visa|amex|mastercard|карт|卡|カード|카드"
+_CARD_NEAR = 40  # characters before a number without groups in which that word stands
+_IBAN = r"[A-Z](?<![A-Za-z0-9_-].)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"
+_HEAD = 5  # letters by which the words of a text are looked up; more may follow, as in `Alarmanlage`
+_WORD = r"[^\W\d_\u2e80-\U0010ffff]+"  # scripts without spaces apart: their words are looked for everywhere
+# The words of a wallet, one behind the other: none of those that make a sentence of them is among BIP 39's.
+_SEED = (
+    r"(?:^|(?<=[\n\"'`(:])|\b(?:lauten|sont|are|son|sono|são|is|ist|est|es))[ \t]?"
+    r"(?P<value>(?:1[.)]?[ ])?[a-z]{3,8}(?:[\s,]{1,3}(?:\d{1,2}[.):]?[ ]?)?"
+    r"(?!(?:the|and|for|with|are|not|was|your|from|but|has|its|out|into|does|were|been)\b)[a-z]{3,8}){11,23})"
+    r"(?=[ \t]*(?:[\n\"'`).,]|$))"
+)
+_SEED_WORDS = ("seed", "mnemonic", "recovery phrase", "wallet", "metamask", "ledger", "trezor")
+_SEED_NEAR = 120  # characters between them and the words
+_UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+_SLIP_NEAR = 120  # characters before and behind the words that take a secret back
+_CUT_LINE = (
+    r"\n(?P<indent>[ \t>|│]{0,12})(?=[\w+/=.~-]{0,200}\d)(?P<rest>[\w+/=.~-]{4,400})(?=[\"'`,;)\]}\\ \t]{0,4}(?:\n|$))"
+)
+_CUT_HEAD = r"[\w+/=.~:$-]{4,400}"  # read backwards
+_ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
+_MOST_ENCODED = 65_536
+
+# So often in so many characters no text with secrets has one word; what has is a list or made to be slow.
+DENSE, DENSE_CHARS = 8, 160
 
 
 def looks_secret(value: str, *, password: bool, plain: bool, quoted: bool = False, least: int = 12) -> bool:
@@ -90,10 +142,6 @@ def strong(value: str) -> bool:
     if regex(_KNOWN).fullmatch(value) or regex(_DATED).fullmatch(value) or ("@" in value[1:-3] and "." in value):
         return False
     return mixed(value) or marked(value)
-
-
-SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
-SWITCHES = 3  # from a letter to a digit or back: names and versions have fewer
 
 
 def stark(value: str) -> bool:
@@ -155,60 +203,6 @@ def placeholder(value: str) -> bool:
 def _jumbled(value: str) -> bool:
     """Return whether capitals stand where neither a word nor a name in code has them, as in `XZKslCiipu`."""
     return value.isascii() and regex(_CAMEL).fullmatch(value) is None
-
-
-Span = tuple[int, int]
-Finder = Callable[[str], Iterator[tuple[str, Span]]]
-
-# So often in so many characters no text with secrets has one word; what has is a list or made to be slow.
-DENSE, DENSE_CHARS = 8, 160
-_LEAST_KEY = 16  # characters of the shortest word that a row of keys can match
-_KEY_BLOCK_CHARS = 32_768  # between BEGIN and END; an RSA key of 16,384 bits has 13 KB
-_BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
-_BEGIN = rf"-----? ?BEGIN {_BLOCK} ?-----?"
-_END = rf"-----? ?END {_BLOCK} ?-----?"
-_KEY_BODY = r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{24,})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{1,76}={1,2})?"
-# What the base64 of private keys begins with, where BEGIN is missing: PKCS 1 and 8, EC, Ed25519, OpenSSH.
-_KEY_STARTS = (
-    r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}(?:IBADANBgkq|IBAAK)|MHcCAQEE|MHQCAQEE|MIGHAgEAMBMGByqGSM49|MC4CAQAwBQYDK2Vw"
-    r"|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/=]{16,}" + _KEY_BODY.replace("+(?:", "*(?:", 1)
-)
-_BODY_LINES = r"(?:^|\n)(?P<value>(?:[ \t>]{0,8}[A-Za-z0-9+/=]{16,80}\s{1,2}){1,400})$"
-
-_IN_URL = (
-    r"(?<=:)//[^\s:@/\"'<>]{0,128}:(?P<value>[^\s/\"'<>]{1,256}|[^\s/\"'<>:]{1,64}/[^\s\"'<>:]{1,64})@(?=[\w.\[{$-])"
-)
-_USER_OF_URL = r"(?<=//)(?P<value>[\w-]{20,255})(?=@)"
-
-# A payment card's number: in groups as it is printed, or beside the word for a card; the last digit must be right.
-# The character before is looked at after the first digit, so that the search can skip to one.
-_CARD = (
-    r"[2-6](?<![A-Za-z0-9_-].)"
-    r"(?:\d{3}(?:[ -]\d{4}){3}|(?<=3)[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15}|(?<=3)[47]\d{13})(?![\w-])"
-)
-_CARD_WORDS = r"(?i)card|karte|carte|tarjeta|visa|amex|mastercard|карт|卡|カード|카드"
-_CARD_NEAR = 40  # characters before a number without groups in which that word stands
-_IBAN = r"[A-Z](?<![A-Za-z0-9_-].)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"
-
-_HEAD = 5  # letters by which the words of a text are looked up; more may follow, as in `Alarmanlage`
-_WORD = r"[^\W\d_\u2e80-\U0010ffff]+"  # scripts without spaces apart: their words are looked for everywhere
-# The words of a wallet, one behind the other: none of those that make a sentence of them is among BIP 39's.
-_SEED = (
-    r"(?:^|(?<=[\n\"'`(:])|\b(?:lauten|sont|are|son|sono|são|is|ist|est|es))[ \t]?"
-    r"(?P<value>(?:1[.)]?[ ])?[a-z]{3,8}(?:[\s,]{1,3}(?:\d{1,2}[.):]?[ ]?)?"
-    r"(?!(?:the|and|for|with|are|not|was|your|from|but|has|its|out|into|does|were|been)\b)[a-z]{3,8}){11,23})"
-    r"(?=[ \t]*(?:[\n\"'`).,]|$))"
-)
-_SEED_WORDS = ("seed", "mnemonic", "recovery phrase", "wallet", "metamask", "ledger", "trezor")
-_SEED_NEAR = 120  # characters between them and the words
-_UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
-_SLIP_NEAR = 120  # characters before and behind the words that take a secret back
-_CUT_LINE = (
-    r"\n(?P<indent>[ \t>|│]{0,12})(?=[\w+/=.~-]{0,200}\d)(?P<rest>[\w+/=.~-]{4,400})(?=[\"'`,;)\]}\\ \t]{0,4}(?:\n|$))"
-)
-_CUT_HEAD = r"[\w+/=.~:$-]{4,400}"  # read backwards
-_ENCODED = r"[A-Za-z0-9+/_-]{24,}={0,2}"
-_MOST_ENCODED = 65_536
 
 
 @functools.cache

@@ -28,6 +28,9 @@ SPELLINGS = 0.2  # of them may be one word in two spellings, or light
 SPELT = 0.84  # likeness of two words that are one in two spellings
 SPELT_CHARS = 5  # shorter words have one spelling
 _MONTH = re.compile(MONTH, re.IGNORECASE)
+DATED = 2.0  # what a day that a statement tells of counts beside 1 for any other word: when is asked as often as what
+AGAIN = (1.0, 0.25, 0.1)  # what a word counts that was told by no better statement, by one, by more
+_DAY = re.compile(r"@\d\d-\d\d")
 
 
 @cache
@@ -203,11 +206,6 @@ def _pairs_differ(one: str, other: str) -> bool:
 # A statement is worth the words that no better one told, for its length. Taking the best that is left, again and
 # again, is within 1 − 1/e of the best choice there is (Nemhauser, Wolsey & Fisher 1978; for summaries Lin & Bilmes
 # 2011).
-
-
-DATED = 2.0  # what a day that a statement tells of counts beside 1 for any other word: when is asked as often as what
-AGAIN = (1.0, 0.25, 0.1)  # what a word counts that was told by no better statement, by one, by more
-_DAY = re.compile(r"@\d\d-\d\d")
 
 
 def ranked(

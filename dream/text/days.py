@@ -25,6 +25,8 @@ _YEARS = 10  # back, in which a month or a day without a year may be
 _AROUND = timedelta(days=3)
 _VERBS = ("may", "march")  # months only after a word that stands before one
 _WIDE_DAYS = {"一": 0, "月": 0, "二": 1, "火": 1, "三": 2, "水": 2, "四": 3, "木": 3, "五": 4, "金": 4, "六": 5, "土": 5, "日": 6, "天": 6}  # fmt: skip
+Range = tuple[date, date]  # the first and the last day
+FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(2149, 6, 5)  # of a range without a beginning, or without an end
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +144,6 @@ def han(number: str) -> str:
     tens, ten, ones = number.rpartition("十")
     digits = "一二三四五六七八九"
     return str((digits.find(tens) + 1 if tens else 1) * 10 * bool(ten) + (digits.find(ones) + 1 if ones else 0))
-
-
-Range = tuple[date, date]  # the first and the last day
-FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(2149, 6, 5)  # of a range without a beginning, or without an end
 
 
 def ranges(text: str, today: date, code: str) -> list[list[Range]]:

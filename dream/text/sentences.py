@@ -19,6 +19,8 @@ _MARK = re.compile(
     r"\s*(?:[-*•+–]\s+|(?:\d{1,2}|[a-z])[.)、]\s+|\d{1,2}[、.](?=\D)|[(（]\d{1,2}[)）]\s*|#{1,6}\s+|>\s*)"
 )
 _INLINE = re.compile(r"\s*\d{1,2}\)\s+")
+_QUOTES = frozenset("“\"«„「『'‘‚")
+_SINGLE = re.compile(r"(?<![\w’'])['‘‚](?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400}['’‘](?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +134,10 @@ def _parts(line: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
         yield rest, start + begin, end
 
 
-_QUOTES = frozenset("“\"«„「『'‘‚")
-
-
 def quoted_share(text: str) -> float:
     """Return the share of `text` that stands in quotation marks, those of names and single words left out."""
     inside = sum(len(found[0]) for found in _quotations(text) if len(found[0]) > 18)
     return inside / max(1, len(text))
-
-
-_SINGLE = re.compile(r"(?<![\w’'])['‘‚](?:[^'’‘\n]|(?<=\w)['’](?=\w)){12,400}['’‘](?!\w)")
 
 
 def _quotations(text: str) -> Iterator[re.Match[str]]:

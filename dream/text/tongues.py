@@ -21,6 +21,10 @@ _SIMPLER = str.maketrans(
 )
 _SIGNS = re.compile(r"[^\w*]+|_")
 
+# Letters that none of the languages with a table writes: Polish, Czech, Romanian, Turkish, Hungarian, Baltic ones.
+_OTHER = re.compile("[ąćęłńśźżřůěčďťňőűğşțăđģķļņ]", re.IGNORECASE)
+_SHARE = 30  # letters of a text for each of them, at the most, for it to be none of ours: a name may have one
+
 
 def plain(text: str) -> str:
     """Return `text` as phrases are looked up in it: lower case, without accents and signs, a blank at each end."""
@@ -36,11 +40,6 @@ def plain(text: str) -> str:
 def function(code: str) -> frozenset[str]:
     """Return the small words of a language, made `plain`; those of English where it has no table."""
     return frozenset(plain(table()["function"][code if code in codes() else "en"]).split())
-
-
-# Letters that none of the languages with a table writes: Polish, Czech, Romanian, Turkish, Hungarian, Baltic ones.
-_OTHER = re.compile("[ąćęłńśźżřůěčďťňőűğşțăđģķļņ]", re.IGNORECASE)
-_SHARE = 30  # letters of a text for each of them, at the most, for it to be none of ours: a name may have one
 
 
 @lru_cache(maxsize=8192)

@@ -40,6 +40,8 @@ KEPT_CHARS = 500  # a line; its words are kept for the next time, those of a lon
 CJK = "぀-ヿ㐀-鿿豈-﫿가-힯"
 _RANGES = tuple(zip(CJK[::3], CJK[2::3], strict=True))
 _FIRST_CJK = CJK[0]  # text without this or any later character holds none, as most doesn't
+_PHRASES = {"used to": "former", "no longer": "not", "not any more": "not", "not anymore": "not"}
+_NO_STEM = frozenset(("note", "noted", "notes", "noting"))  # cut short they would be a negation
 
 
 @cache
@@ -259,9 +261,6 @@ def _dates() -> tuple[re.Pattern[str], ...]:
     return tuple(map(re.compile, forms))
 
 
-_PHRASES = {"used to": "former", "no longer": "not", "not any more": "not", "not anymore": "not"}
-
-
 def _day(found: re.Match[str]) -> str:
     parts = found.groupdict()
     if parts.get("local"):
@@ -311,9 +310,6 @@ def _stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsze":
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
-
-
-_NO_STEM = frozenset(("note", "noted", "notes", "noting"))  # cut short they would be a negation
 
 
 # The headings of memory's sections, in the languages that memory is written in: a section has one, whichever.

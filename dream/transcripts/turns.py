@@ -27,6 +27,26 @@ _ROLES: dict[str, Role | None] = {
     **dict.fromkeys(("tool", "function", "toolresult", "tool_result", "ipython", "observation"), "tool"),
     **dict.fromkeys(("system", "developer"), None),
 }
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# 11 digits of seconds reach the year 5138; what is larger counts in a smaller unit.
+_UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_DAYS = (  # with the year, or it is no date
+    re.compile(
+        rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)?[ -](?P<month>{MONTH}),?[ -](?P<year>\d{{4}})\b", re.IGNORECASE
+    ),
+    re.compile(rf"\b(?P<month>{MONTH})[ -](?P<day>\d\d?)(?:st|nd|rd|th)?(?:,? |-)(?P<year>\d{{4}})\b", re.I),
+    re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<number>\d\d)[-/](?P<day>\d\d)(?!\d)"),
+    re.compile(r"(?<!\d)(?P<year>\d{4}) ?年 ?(?P<number>\d\d?) ?月 ?(?P<day>\d\d?) ?日"),
+)
+_CLOCK = re.compile(
+    r"\b(?P<hour>\d\d?)(?::(?P<minute>\d\d)(?::\d\d)?)? ?(?P<half>[ap])\.?m\b\.?|\b(?P<h>\d\d?):(?P<m>\d\d)\b",
+    re.IGNORECASE,
+)
+_FILLING = re.compile(
+    r"\b(?:on|at|the|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b|[\s,.;()\[\]–—-]", re.IGNORECASE
+)
+_FORMATS = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%b %d, %Y %I:%M %p")
 
 
 @dataclass(slots=True)
@@ -267,27 +287,6 @@ def _digest(*values: object) -> str:
 
 
 # Read the times that agents and people write: ISO 8601, epoch seconds to nanoseconds, `1:56 pm on 8 May, 2023`.
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# 11 digits of seconds reach the year 5138; what is larger counts in a smaller unit.
-_UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_DAYS = (  # with the year, or it is no date
-    re.compile(
-        rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)?[ -](?P<month>{MONTH}),?[ -](?P<year>\d{{4}})\b", re.IGNORECASE
-    ),
-    re.compile(rf"\b(?P<month>{MONTH})[ -](?P<day>\d\d?)(?:st|nd|rd|th)?(?:,? |-)(?P<year>\d{{4}})\b", re.I),
-    re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<number>\d\d)[-/](?P<day>\d\d)(?!\d)"),
-    re.compile(r"(?<!\d)(?P<year>\d{4}) ?年 ?(?P<number>\d\d?) ?月 ?(?P<day>\d\d?) ?日"),
-)
-_CLOCK = re.compile(
-    r"\b(?P<hour>\d\d?)(?::(?P<minute>\d\d)(?::\d\d)?)? ?(?P<half>[ap])\.?m\b\.?|\b(?P<h>\d\d?):(?P<m>\d\d)\b",
-    re.IGNORECASE,
-)
-_FILLING = re.compile(
-    r"\b(?:on|at|the|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)\b|[\s,.;()\[\]–—-]", re.IGNORECASE
-)
-_FORMATS = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%b %d, %Y %I:%M %p")
 
 
 def parse_time(value: object, zone: tzinfo) -> datetime | None:

@@ -101,6 +101,7 @@ NEXT = "refs/dream/next"  # what a commit hangs on until HEAD has moved
 # A ref is locked for milliseconds. Git waits so long, in seconds, for one that another git holds; a lock of ours that
 # is older belongs to a process that died.
 STALE = 2.0
+GitObject = tuple[str, str, bytes]  # the sha of an object, its type, its content
 
 
 def is_sha(value: object) -> bool:
@@ -287,8 +288,6 @@ def _sentence(arguments: Sequence[str], status: int, complaint: bytes) -> str:
 
 
 # Git's objects, read by one open `git cat-file --batch`.
-
-GitObject = tuple[str, str, bytes]  # the sha of an object, its type, its content
 
 
 class Objects:

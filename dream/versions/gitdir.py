@@ -72,6 +72,8 @@ _WORKSPACE = {
     ".gitignore",
     ".dream",
 }
+MAIN = "refs/heads/main"
+ASIDE = "objects-set-aside"  # in the git directory: damaged objects, as they were
 
 
 def find(root: Path, private: Path) -> Path | None:
@@ -269,10 +271,6 @@ def _create(root: Path, private: Path, own: Path) -> Path:
 
 
 # Mending a damaged repository: objects that the files on disk still tell, or a new repository beside the old one.
-
-
-MAIN = "refs/heads/main"
-ASIDE = "objects-set-aside"  # in the git directory: damaged objects, as they were
 
 
 def rewrite_objects(store: GitStore) -> bool:

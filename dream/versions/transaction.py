@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 # How often a commit is begun anew because somebody committed by hand at the same moment.
 ATTEMPTS = 5
 BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
+CommitMessage = Callable[[Mapping[str, LineCount]], str]  # of the lines that each file gains and loses
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,6 @@ class Committed:
     hand: str | None = None
 
 
-CommitMessage = Callable[[Mapping[str, LineCount]], str]  # of the lines that each file gains and loses
 Hold = Callable[[Sequence[Held]], Mapping[str, bytes | None]]
 
 

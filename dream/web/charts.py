@@ -27,6 +27,7 @@ COLOURS = 6  # that the style sheet has for the series of one picture
 COMMANDS = {"run": "dreaming", "consolidate": "consolidation"}
 JOBS = {"consolidator": "consolidation", "phase1": "analysis", "phase2": "editing"}
 _STEPS = (1, 2, 2.5, 5, 10)
+Numbers = Mapping[str, Mapping[date, float]]  # by name, then by night
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,6 @@ class Chart:
     series: tuple[Series, ...]
     ticks: tuple[tuple[float, str], ...]
     marks: tuple[tuple[float, str, str], ...]
-
-
-Numbers = Mapping[str, Mapping[date, float]]  # by name, then by night
 
 
 def all_of(workspace: Workspace, known: Past) -> list[Chart]:

@@ -32,6 +32,8 @@ Page = Callable[[Workspace, Past, Query], tuple[str, Values]]
 T = TypeVar("T")
 FOUND = 20  # hits of a search
 LONG = 12_000  # characters shown of one message that is opened in full
+REVIEWS = ("accept", "edit", "reject", "never")
+Form = Mapping[str, str]
 
 
 def night(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -200,9 +202,6 @@ def _kept(query: Query, *names: str) -> dict[str, str]:
 # What a person does on a page.
 
 
-REVIEWS = ("accept", "edit", "reject", "never")
-
-
 class Meanwhile(DreamError):
     """What was shown has changed since, so nothing was done; `changes` says what changed, `kept` is what was typed."""
 
@@ -218,9 +217,6 @@ class Done:
     text: str
     sha: str | None = None
     problems: tuple[str, ...] = ()
-
-
-Form = Mapping[str, str]
 
 
 @contextmanager

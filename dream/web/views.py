@@ -62,6 +62,9 @@ GUARDS: Mapping[str, str] = {
     "older": "It is older than what stands there.",
     "entry": "An entry of history could not be dreamt.",
 }
+COMPARED = 4_000  # characters of a line whose words are compared
+_PIECES = re.compile(r"[^\W_]+|\s+|.", re.DOTALL)
+Sign = Literal["+", "-", " ", "@"]
 
 
 # The state that was shown, by which an act knows whether it still holds.
@@ -442,12 +445,6 @@ def day(when: datetime) -> str:
 
 
 # Unified diffs as rows for a reader: by file, with the words that changed marked. Pure.
-
-
-COMPARED = 4_000  # characters of a line whose words are compared
-_PIECES = re.compile(r"[^\W_]+|\s+|.", re.DOTALL)
-
-Sign = Literal["+", "-", " ", "@"]
 
 
 @dataclass(frozen=True, slots=True)

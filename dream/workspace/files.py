@@ -19,6 +19,14 @@ from dream.door import contents, make_folder, open_file
 from dream.errors import DreamError, WorkspaceError
 from dream.memory import PLACES, files_of, place_of
 
+TEMPORARY = ".dream-tmp"  # the suffix of files that `replace` writes beside their goal
+FIRST_CHUNK = 1 << 14  # bytes read at first: a page of rows, or the tail that an append looks at
+CHUNK = 1 << 20  # bytes read or copied at a time where much is
+SET_ASIDE = "set-aside.jsonl"  # in memory/archive/
+LOST = "lost.jsonl"  # in memory/archive/: what is gone, and was named and accepted
+sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+
+
 # The places where a crash could hurt: each write, rename, fsync and ref update announces itself here.
 #
 # Called as `faults.checkpoint("name")`, so that a crash test can put its own function in its place and kill the
@@ -27,14 +35,6 @@ from dream.memory import PLACES, files_of, place_of
 
 def checkpoint(name: str) -> None:
     """Mark an instant between two steps that change the disk."""
-
-
-TEMPORARY = ".dream-tmp"  # the suffix of files that `replace` writes beside their goal
-FIRST_CHUNK = 1 << 14  # bytes read at first: a page of rows, or the tail that an append looks at
-CHUNK = 1 << 20  # bytes read or copied at a time where much is
-SET_ASIDE = "set-aside.jsonl"  # in memory/archive/
-LOST = "lost.jsonl"  # in memory/archive/: what is gone, and was named and accepted
-sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 @contextmanager

@@ -26,6 +26,8 @@ from dream.workspace.files import alive, explained, opened
 
 RUN_LOCK = "run.lock"
 LETTING_GO = 1.0  # seconds; a killed holder's child that has not come to exec yet still has its descriptor
+_ours: weakref.WeakSet[FileLock] = weakref.WeakSet()
+_children_are_told = threading.Event()
 
 
 class FileLock:
@@ -183,10 +185,6 @@ def _is_dead(descriptor: int) -> bool:
     who = _signature(descriptor)
     pid = who.get("pid")
     return who.get("host") == os.uname().nodename and isinstance(pid, int) and pid > 0 and not alive(pid)
-
-
-_ours: weakref.WeakSet[FileLock] = weakref.WeakSet()
-_children_are_told = threading.Event()
 
 
 def _in_every_child(lock: FileLock) -> None:

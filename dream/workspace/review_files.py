@@ -28,6 +28,8 @@ REJECTED = "memory/.rejected.jsonl"
 FILES = (PENDING, REJECTED)
 
 T = TypeVar("T")
+FILE_NAME = "last_proposal"
+_ID = re.compile(rb'^\+\{"id":(\d{1,15}),', re.MULTILINE)
 
 
 def parse_pending(data: bytes, report: Report | None = None) -> list[Proposal]:
@@ -146,10 +148,6 @@ def _file(value: object) -> MemoryFile:
 
 
 # The numbers of proposals: none is given twice while the repository lives, whatever is decided or restored.
-
-
-FILE_NAME = "last_proposal"
-_ID = re.compile(rb'^\+\{"id":(\d{1,15}),', re.MULTILINE)
 
 
 class ProposalNumbers:

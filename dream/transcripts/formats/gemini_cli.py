@@ -15,6 +15,9 @@ from dream.transcripts.parts import Json, call
 from dream.transcripts.source import Deletion, Head, Place, Reader, Said, Source, setting
 from dream.transcripts.turns import Options, Turns
 
+_AGE = re.compile(r"(\d+)([hdwm])")
+_HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30}
+
 
 def _recognises(head: Head) -> bool:
     """Return whether it has a header with a project's hash, or messages of type gemini."""
@@ -85,10 +88,6 @@ def _output(result: object) -> object:
         response = parts.table(parts.table(item, "functionResponse"), "response")
         found.append(parts.first(response, "output", "error") or response or item)
     return found[0] if len(found) == 1 else found
-
-
-_AGE = re.compile(r"(\d+)([hdwm])")
-_HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30}
 
 
 def _deletes(home: Path, environ: Mapping[str, str]) -> Deletion | None:
