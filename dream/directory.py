@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dream import trust
 from dream.door import check_folder, contents, make_folder
-from dream.errors import GitError, SettingsError, WorkspaceError
+from dream.errors import GitError, SettingsError, UsageError, WorkspaceError
 from dream.memory import DREAM_CURSOR, MEMORY_FILES, TEMPLATES, like
 from dream.settings import PROMPTS, REACHING, Settings, is_trusted, load, reaching
 from dream.workspace import format as workspace_format
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from dream.recall.context import Count
     from dream.recall.then import Then
     from dream.versions.store import GitStore
+    from dream.workspace.places import Places, Scope
 
     Moment: TypeAlias = str | date | Then
 
@@ -216,6 +218,12 @@ class Workspace:
         """Return the memory files: the three, and then those of each place that are there, by name."""
         return (*MEMORY_FILES, *place_files(self.root))
 
+    def places(self) -> Places:
+        """Read the projects and group chats that have memory of their own; raises WorkspaceError."""
+        from dream.workspace.places import Places
+
+        return Places(self.root, self.private, Path.home())
+
     def read_file(self, name: MemoryFile) -> str:
         """Return the text of a memory file as it stands; "" where it is missing.
 
@@ -276,8 +284,12 @@ class Workspace:
         speaker: str | None = None,
         half_life_days: float = 0.0,
         mmr: float = 1.0,
+        place: str | Scope = "",
+        everywhere: bool = False,
     ) -> list[Hit]:
         """Find what memory, history and messages say of `query`, best first; what is new is taken in before.
+
+        In a `place`, by its name, that is what was said there or nowhere in particular; with `everywhere` anywhere.
 
         `kinds` are of memory, history and message (None: all); `since` and `until` are days, both included; `source`
         is the agent that a session's key begins with. After `half_life_days` an entry or a message counts half (0: age
@@ -292,6 +304,7 @@ class Workspace:
         about = (session, source, speaker)
         then = self.then(as_of) if as_of else None
         wanted = Wanted(query, chosen, since, until, *about, as_of=then, half_life_days=half_life_days, mmr=mmr)
+        wanted = replace(wanted, scope=self.scope(place, everywhere=everywhere))
         return search(self, wanted, limit)
 
     def then(self, moment: Moment) -> Then:
@@ -300,11 +313,30 @@ class Workspace:
 
         return moment if isinstance(moment, Then) else then(self, str(moment), datetime.now(UTC))
 
-    def get(self, cite: str, *, around: int = 0) -> list[Hit]:
-        """Open a citation, with `around` neighbours on each side; raises UsageError where it is none, or is gone."""
+    def get(self, cite: str, *, around: int = 0, place: str | Scope = "", everywhere: bool = True) -> list[Hit]:
+        """Open a citation, with `around` neighbours on each side; raises UsageError where it is none, or is gone.
+
+        Without `everywhere` it opens what may be given in that `place` alone.
+        """
         from dream.recall import get
 
-        return get(self, cite, around=around)
+        return get(self, cite, around=around, scope=self.scope(place, everywhere=everywhere))
+
+    def scope(self, place: str | Scope = "", *, everywhere: bool = False) -> Scope:
+        """Return what may be given in the place of this name; "" is nowhere in particular.
+
+        Raises UsageError where no place has it.
+        """
+        from dream.workspace.places import Scope
+
+        if isinstance(place, Scope):
+            return replace(place, every=True) if everywhere else place
+        known = self.places() if place and not everywhere else None
+        found = known.by_name(place) if known else None
+        if known is not None and found is None:
+            names = ", ".join(one.name for one in known.all()) or "none"
+            raise UsageError(f"No place is named {place}; there is {names}: `dream places`.")
+        return Scope(found, everywhere)
 
     def context(
         self,
@@ -315,11 +347,13 @@ class Workspace:
         count: Count | None = None,
         query: str | None = None,
         as_of: Moment | None = None,
+        place: str | Scope = "",
     ) -> str:
         """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
-        The three files first, then what was not dreamt yet: the newest of it, in order; at the end what waits for
-        review. With `session`, only what
+        The three files first, and the files of the `place` that it is given in; for a group chat only the rules that
+        are not private, and its own files. Then what was not dreamt yet: the newest of it, in order; at the end what
+        waits for review. With `session`, only what
         was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
         same prompt holds, as `Session.summary` gives it, is not shown twice; rules of SOUL.md always are.
         With a `query`, half of the room is for what earlier conversations say of it and memory doesn't, cited; what
@@ -329,32 +363,34 @@ class Workspace:
         from dream.text.tokens import estimate
 
         then = self.then(as_of) if as_of else None
-
+        scope = self.scope(place)
         if query is not None:
             from dream.recall.prompt import in_context
 
             room = tokens // RECALL_SHARE
-            memory = self.context(tokens - room, session=session, beside=beside, count=count, as_of=then)
-            about = in_context(self, query, f"{memory}\n{beside}", room, count or estimate, then)
+            memory = self.context(tokens - room, session=session, beside=beside, count=count, as_of=then, place=scope)
+            about = in_context(self, query, f"{memory}\n{beside}", room, count or estimate, then, scope)
             return context.with_recalled(memory, about)
         if then is not None:
             from dream.recall.then import block
 
-            return block(self, then, tokens, count or estimate)
+            return block(self, then, tokens, count or estimate, scope)
         texts: dict[MemoryFile, str] = {}
         unread: list[str] = []
-        for file in MEMORY_FILES:
+        for file in filter(scope.shows, self.files()):
             try:
-                texts[file] = self.read_file(file)
+                texts[file] = scope.text(file, self.read_file(file))
                 unread += [f"{file}, {wrong}" for wrong in [self._readable(file)[1]] if wrong]
             except WorkspaceError as error:  # the agent wakes with the rest
                 self._tell(file, str(error))
                 unread.append(str(error))
         texts = {file: text for file, text in texts.items() if not _only_began(file, text)}
         if beside:
-            texts |= {file: context.unsaid(text, beside) for file, text in texts.items() if file != "SOUL.md"}
+            texts |= {file: context.unsaid(text, beside) for file, text in texts.items() if like(file) != "SOUL.md"}
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
-        return context.block(texts, undreamt, tokens, count or estimate, context.waiting(self.pending()), unread)
+        told = (entry for entry in undreamt if scope.holds(entry.place))
+        held = context.waiting(one for one in self.pending() if one.file and scope.shows(one.file))
+        return context.block(texts, told, tokens, count or estimate, [] if scope.is_group else held, unread)
 
     def take_in_notes(self, now: datetime) -> list[Entry]:
         """Append to history what HISTORY.md and daily notes hold and it doesn't; return it. The files stay.

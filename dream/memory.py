@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 PLACES = "places"  # the folder of places in a workspace
 KNOWN_PLACES = "places/places.toml"
+PRIVATE = "Private"  # the heading of SOUL.md below which rules stand that no group is given
+MEMBERS = "Members asked"  # the one in a group's own SOUL.md below which rules of its members stand
 PLACE_NAME = r"[^\W_][\w-]{0,39}"
 MEMORY_FILES: tuple[str, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")
 DREAM_CURSOR = "memory/.dream_cursor"  # beside them, and committed with them
@@ -18,6 +20,7 @@ TEMPLATES: Mapping[str, bytes] = {
     ),
 }
 _NAMES = tuple(file.removeprefix("memory/") for file in MEMORY_FILES)
+_HEADING = re.compile(r"(#{1,6})\s")
 _OF_PLACE = re.compile(rf"places/({PLACE_NAME})/(SOUL|MEMORY)\.md")
 
 
@@ -47,3 +50,21 @@ def memory_file(name: object) -> str | None:
     """Return the memory file that a path, a citation's file or a tag names; None for anything else."""
     path = f"{name.removeprefix('memory/').removesuffix('.md')}.md" if isinstance(name, str) else ""
     return {"MEMORY.md": "memory/MEMORY.md"}.get(path, path) if path in _NAMES or _OF_PLACE.fullmatch(path) else None
+
+
+def public(text: str) -> str:
+    """Return the rules of SOUL.md that a group may be given: all but those below the heading for private ones."""
+    rows = text.split("\n")
+    private = [number for number, row in enumerate(rows) if _is_private(row)]
+    for start in private:
+        level = len(rows[start]) - len(rows[start].lstrip("#"))
+        for number in range(start, len(rows)):
+            heading = _HEADING.match(rows[number])
+            if number > start and heading and len(heading[1]) <= level:
+                break
+            rows[number] = ""
+    return "\n".join(rows)
+
+
+def _is_private(row: str) -> bool:
+    return bool(_HEADING.match(row)) and row.lstrip("#").strip().casefold() == PRIVATE.casefold()

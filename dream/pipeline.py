@@ -227,14 +227,17 @@ def _summarised(
     from dream.consolidate.consolidator import Consolidator
     from dream.consolidate.session import Session
     from dream.llm.spending import open_meter, open_model
-    from dream.workspace.places import Places
 
     try:
         meter = open_meter(Bills(workspace.private), settings, now, feed.progress)
         asked = model or open_model(settings, "consolidator", meter)
-        places = Places(workspace.root, workspace.private, Path.home())
         consolidator = Consolidator(
-            workspace.history, asked, settings, prompts_folder=workspace.prompts, report=feed.report, places=places
+            workspace.history,
+            asked,
+            settings,
+            prompts_folder=workspace.prompts,
+            report=feed.report,
+            places=workspace.places(),
         )
         done.extend(consolidator.sessions(talks or (), now=now, before=feed.consolidates))
         for key in left:

@@ -27,7 +27,7 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # "next Friday" co
 
 SLOT = "\N{SYMBOL FOR NULL}"  # stands for `$data` in a rendered prompt
 
-_SECTION = re.compile(r"<(?=/?(?:conversation|file|today|owners|waiting|history|findings)\b)", re.IGNORECASE)
+_SECTION = re.compile(r"<(?=/?(?:conversation|file|place|today|owners|waiting|history|findings)\b)", re.IGNORECASE)
 
 
 def load(name: str, folder: Path | None = None, **variables: str) -> str:
@@ -122,6 +122,27 @@ def today(day: date) -> str:
     return f"<today>{day.isoformat()}</today>"
 
 
+def place(name: str, *, group: bool) -> str:
+    """Render where the history was said as a `<place>` section with its newline; "" for nowhere in particular."""
+    own = "[SOUL] and [MEMORY] are its own files (PS, PM)"
+    if not name:
+        return ""
+    if group:
+        told = (
+            f'The history was said in the group chat "{name}". {own}: what is said here stays here. Whatever a member '
+            "asks of the agent for good, how it should answer, is [SOUL] too, copied from that member's message; what "
+            "is true of a member is [MEMORY], with the name."
+        )
+    else:
+        told = (
+            f'The history was said in the project "{name}". {own}: what holds in this project. A rule that the user '
+            "gives for all projects is [SOUL everywhere], a fact beyond this project [MEMORY everywhere]; if unsure, "
+            "it is the project's. An exception from a line of S is a line of its own here, and S stays. [USER] is as "
+            "ever who the user is, wherever they say it."
+        )
+    return f"<place>\n{told}\n</place>\n"
+
+
 def owners(names: Sequence[str]) -> str:
     """Render whose words are the user's as an `<owners>` section with its newline; "" where nobody is named."""
     those = "whoever writes as user" if "*" in names else "whoever is named here, or writes as user without a name"
@@ -203,9 +224,14 @@ def findings(items: Sequence[Finding], numbers: Sequence[int] | None = None) -> 
     return "<findings>\n" + "\n".join(lines) + "\n</findings>"
 
 
-def finding(item: Finding, heading: str = "") -> str:
-    """Render one finding as phase 1 wrote it: `[USER] fact {41,44}`, with a heading `[USER/Plans] fact {41,44}`."""
-    named = tag(item.file) + ("-REMOVE" if item.remove else "") + (f"/{_attribute(heading)}" if heading else "")
+def finding(item: Finding, heading: str = "", place: str = "") -> str:
+    """Render one finding as phase 1 wrote it: `[USER] fact {41,44}`, with a heading `[USER/Plans] fact {41,44}`.
+
+    A place's file is named with its folder; in a prompt about that `place` without, and the top ones as everywhere's.
+    """
+    own = tag(item.file).removeprefix(f"places/{place}/") if place else tag(item.file)
+    top = " everywhere" if place and own == tag(item.file) != "USER" else ""
+    named = own + ("-REMOVE" if item.remove else "") + top + (f"/{_attribute(heading)}" if heading else "")
     cursors = ",".join(map(str, item.entries))
     return f"[{named}] {defuse(' '.join(item.text.split()))} {{{cursors}}}"
 

@@ -18,9 +18,12 @@ LONGEST = 2_000  # characters of an agent's note: a fact, and no document
 _USERS_WORDS = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line of an entry
 
 
-def note(workspace: Workspace, text: str, *, settings: Settings, now: datetime, by_agent: bool = False) -> Entry:
+def note(
+    workspace: Workspace, text: str, *, settings: Settings, now: datetime, by_agent: bool = False, place: str = ""
+) -> Entry:
     """Append `text` to history as a note and return the entry; secrets are replaced by a typed mark first.
 
+    `place` is the id of where it counts, "" for everywhere.
     The user vouches for it, unless an agent says it by itself: then it makes no rule and no fact about the user.
     Raises UsageError when nothing is left of it, or an agent's is too long, and HistoryError when it cannot be written.
     """
@@ -31,7 +34,7 @@ def note(workspace: Workspace, text: str, *, settings: Settings, now: datetime, 
     if not safe:
         raise UsageError('There is nothing to note: dream note "I am allergic to peanuts".')
     lines = (EntryLine(voice="agent" if by_agent else "user"),) * (safe.count("\n") + 1)
-    new = NewEntry("note", safe, tokens=tokens.estimate(safe), lines=lines)
+    new = NewEntry("note", safe, tokens=tokens.estimate(safe), lines=lines, place=place)
     return workspace.history.append([new], now=now)[0]
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from dream.directory import Workspace
 from dream.models import Entry, EntryLine, Kind
 from dream.recall import talk
-from dream.reports import FLAT, named
+from dream.reports import FLAT, HIDDEN, named
 from dream.text.words import coverage, without_said_on
 from dream.versions.log import Change
 from dream.versions.trace import Origin, fact_lines, steps, trace
@@ -48,6 +48,7 @@ class Evidence:
     said: tuple[str, ...]
     messages: tuple[Quoted, ...] = ()
     by_agent: bool = False
+    place: str = field(default="", metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,9 @@ def _evidence(workspace: Workspace, entry: Entry, line: str) -> Evidence:
     said = tuple(row.strip() for row, _ in rows)
     positions = {place for _, one in rows for place in one.cites}
     told = _told(workspace, entry, positions, line)
-    return Evidence(entry.cursor, entry.when, entry.kind, entry.session, entry.span, said, told, entry.by_agent)
+    return Evidence(
+        entry.cursor, entry.when, entry.kind, entry.session, entry.span, said, told, entry.by_agent, entry.place
+    )
 
 
 def _told(workspace: Workspace, entry: Entry, positions: set[int], line: str) -> tuple[Quoted, ...]:

@@ -12,6 +12,10 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dream.workspace.places import Scope
 
 LOG = "hook.log"  # in .dream/: what such processes print
 TOKENS = 4_000  # of context; a twentieth of a small window of today, and all of the three files for most people
@@ -144,11 +148,12 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
     try:
         asked = orjson.loads(sys.stdin.buffer.read())
         event, cwd, session = asked.get("hook_event_name"), asked.get("cwd") or ".", asked.get("session_id") or ""
+        chat = asked.get("chat") or ""
         prompt = "" if event == "SessionStart" else asked["prompt"]
     except (ValueError, KeyError, AttributeError):
         raise UsageError('A hook\'s JSON was expected on standard input, like {"prompt": "…", "cwd": "…"}.') from None
-    if not all(isinstance(text, str) for text in (prompt, cwd, session)):
-        raise UsageError("The prompt, cwd and session_id of a hook's JSON have to be texts.")
+    if not all(isinstance(text, str) for text in (prompt, cwd, session, chat)):
+        raise UsageError("The prompt, cwd, chat and session_id of a hook's JSON have to be texts.")
     if "<hook_context>" in prompt:  # what Gemini CLI was told by the hook before, which nobody asks
         from dream.transcripts import clean
 
@@ -158,10 +163,12 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
         raise WorkspaceError("There is no workspace here; make one with `dream init`.")
     from dream import trust
     from dream.recall.prompt import Kept, recalled
+    from dream.workspace.places import Places
 
     trust.check_private(root, trust.state_directory(environ))
-    kept = Kept(root)
-    block = recalled(kept, prompt, session=session) if prompt else _all(root) if event == "SessionStart" else ""
+    scope = Places(root, root / ".dream", Path.home()).scope(str(Path.cwd() / cwd), chat)
+    kept = Kept(root, scope)
+    block = recalled(kept, prompt, session=session) if prompt else _all(root, scope) if event == "SessionStart" else ""
     if block and sys.stdout is not None:
         if as_json:
             block = AT.sub(r"\\@", block)
@@ -177,10 +184,10 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
         kept.take_in(Workspace.open(root))
 
 
-def _all(root: Path) -> str:
+def _all(root: Path, scope: Scope) -> str:
     from dream.directory import Workspace
 
-    return Workspace.open(root).context(TOKENS)
+    return Workspace.open(root).context(TOKENS, place=scope)
 
 
 def _workspace(words: list[str]) -> str | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dream import cli
+from dream import cli, trust
 from dream.cli import group, output
 from dream.errors import DreamError, UsageError
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--guide", is_flag=True, help="Print instead what to tell an agent of its memory: when to search and note."
 )
+@group.in_place
 @group.workspace
 @group.as_json
 def context_command(
@@ -44,10 +45,16 @@ def context_command(
     as_of: str | None,
     hook: bool,
     guide: bool,
+    place: str,
+    cwd: Path | None,
+    chat: str,
     directory: Path | None,
     as_json: bool,
 ) -> None:
-    """Print memory for an agent's prompt: the three files, then what was not dreamt yet.
+    """Print memory for an agent's prompt: the files, then what was not dreamt yet.
+
+    First the three files, then those of the project in which it is run, or of the place that is named. A group chat is
+    given the rules that are not private and its own files: nothing of USER.md, MEMORY.md or other places.
 
     The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
     is empty, or none of it fits, and says so on stderr. Calls no model.
@@ -66,6 +73,7 @@ def context_command(
       dream context --tokens 2000
       dream context --for "which port does staging use"
       dream context --session nanobot:telegram:42 --json
+      dream context --chat telegram:-100883
       dream context --hook -w ~/memory
       dream context --guide >> AGENTS.md
     """
@@ -76,7 +84,9 @@ def context_command(
     if guide:
         _guide(workspace, named=directory is not None, as_json=as_json)
         return
-    block = workspace.context(tokens, session=session, query=query, as_of=as_of)
+    scope = group.scope(workspace, place, cwd, chat)
+    about = partial(workspace.context, session=session, query=query, as_of=as_of, place=scope)
+    block = about(tokens)
     if as_json:
         output.emit({"context": block})
     elif block:
@@ -84,7 +94,7 @@ def context_command(
     if not block:
         from dream.recall.context import why_empty
 
-        output.problem(why_empty(partial(workspace.context, session=session, query=query, as_of=as_of)))
+        output.problem(why_empty(about))
 
 
 def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
@@ -103,14 +113,18 @@ def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
 @click.command("note", cls=group.TextCommand)
 @click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
 @click.option("--by-agent", is_flag=True, help="An agent says it by itself, not the user: it makes no rule.")
+@click.option("--everywhere", is_flag=True, help="It is no matter of the project in which you are.")
 @group.workspace
 @group.as_json
-def note_command(words: tuple[str, ...], by_agent: bool, directory: Path | None, as_json: bool) -> None:
+def note_command(
+    words: tuple[str, ...], by_agent: bool, everywhere: bool, directory: Path | None, as_json: bool
+) -> None:
     """Put a fact into history now.
 
     The next dream weighs it like everything else that was said, and writes it where it belongs.
     With `-` as TEXT, or without TEXT in a pipe, standard input is read. What an agent notes by itself, with --by-agent,
-    is marked as its own; it waits for your review where it would be a rule, or a fact about you.
+    is marked as its own; it waits for your review where it would be a rule, or a fact about you. In a repository it
+    counts for that project.
 
     \b
     Examples:
@@ -123,7 +137,8 @@ def note_command(words: tuple[str, ...], by_agent: bool, directory: Path | None,
     text = group.standard_input() if piped else " ".join(words)
     workspace = group.open_workspace(directory)
     settings = workspace.settings(using=("redact_patterns",))
-    entry = note.note(workspace, text, settings=settings, now=group.now(), by_agent=by_agent)
+    place = "" if everywhere else workspace.places().for_note(str(Path.cwd()))
+    entry = note.note(workspace, text, settings=settings, now=group.now(), by_agent=by_agent, place=place)
     if as_json:
         output.emit({"cursor": entry.cursor})
     else:
@@ -132,12 +147,16 @@ def note_command(words: tuple[str, ...], by_agent: bool, directory: Path | None,
 
 @click.command("mcp", cls=group.DreamCommand)
 @click.option("--read-only", is_flag=True, help="Offer nothing that writes: no memory_add.")
+@click.option("--chat", metavar="KEY", default="", help="Serve this group chat: what a group may be given.")
+@click.option("--cwd", type=click.Path(path_type=Path), metavar="DIR", help="Serve the project of DIR, not of here.")
+@click.option("--everywhere", is_flag=True, help="Find what was said in other projects too.")
 @group.workspace
-def mcp_command(read_only: bool, directory: Path | None) -> None:
+def mcp_command(read_only: bool, chat: str, cwd: Path | None, everywhere: bool, directory: Path | None) -> None:
     """Serve memory to an agent's client over MCP, on standard input and output.
 
     The client starts it, and it ends when the client closes its end. Tools: memory_search, memory_get, memory_add,
-    memory_why, memory_context. What an agent adds is a note of its own, which makes no rule.
+    memory_why, memory_context. What an agent adds is a note of its own, which makes no rule. It gives what holds in the
+    project in which it is started, and everywhere.
 
     \b
     Examples:
@@ -145,6 +164,8 @@ def mcp_command(read_only: bool, directory: Path | None) -> None:
       codex mcp add dream -- dream mcp -w ~/memory
       dream mcp --read-only
     """
+    if chat and everywhere:
+        raise UsageError("A group chat is given its own alone: leave out --everywhere.")
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("Standard input is closed; an MCP client starts `dream mcp` and speaks to it there.")
     if sys.stdin.isatty():
@@ -162,7 +183,8 @@ def mcp_command(read_only: bool, directory: Path | None) -> None:
         output.problem(str(error))
     from dream.mcp import calls
 
-    calls.serve(partial(group.open_workspace, directory), begun, read_only=read_only)
+    where = mcp.Where(str(Path.cwd() / (cwd or "")), chat, everywhere)
+    calls.serve(partial(group.open_workspace, directory), begun, read_only=read_only, where=where)
 
 
 @click.command("search", cls=group.TextCommand)
@@ -179,6 +201,8 @@ def mcp_command(read_only: bool, directory: Path | None) -> None:
     "--half-life", "half_life_days", type=click.FloatRange(min=0), metavar="DAYS", help="Age that counts half."
 )
 @click.option("--mmr", type=click.FloatRange(0, 1, min_open=True), metavar="SHARE", help="Below 1: unlike hits sooner.")
+@click.option("--everywhere", is_flag=True, help="In a project: also what was said in other places.")
+@group.in_place
 @group.workspace
 @group.as_json
 def search_command(
@@ -186,6 +210,10 @@ def search_command(
     kinds: tuple[str, ...],
     since: date | None,
     until: date | None,
+    everywhere: bool,
+    place: str,
+    cwd: Path | None,
+    chat: str,
     directory: Path | None,
     as_json: bool,
     **given: Any,
@@ -195,6 +223,7 @@ def search_command(
     Any of the words counts, best first, each hit with a citation that `dream get` opens. What is new is found at once.
     A day or a span that QUERY names comes first; without QUERY, what was said in a span is listed, the newest first.
     DAY is 2026-11-18, or what people say: "last week", März, 上周.
+    In a project that memory knows it finds what was said there or in no project; with --everywhere all of it.
 
     \b
     Examples:
@@ -207,8 +236,10 @@ def search_command(
     query = " ".join(words).strip()
     if not query and not (since or until):
         raise UsageError("Say what to look for: dream search which port does staging use.")
-    hits = group.open_workspace(directory).search(
+    workspace = group.open_workspace(directory)
+    hits = workspace.search(
         query,
+        place=group.scope(workspace, place, cwd, chat, everywhere=everywhere, all_outside=True),
         kinds=kinds or None,
         since=since,
         until=until,
@@ -228,7 +259,7 @@ def _hit(hit: Hit, query: str = "") -> None:
     from dream.recall import excerpt, words_of
 
     until = f"until {hit.until}" if hit.until else ""
-    facts = [hit.cite, f"{hit.when:%Y-%m-%d}" if hit.when else "", hit.speaker or "", until]
+    facts = [hit.cite, f"{hit.when:%Y-%m-%d}" if hit.when else "", hit.speaker or "", hit.place, until]
     output.say("  ".join(fact for fact in facts if fact), dim=True)
     text = hit.text.strip()
     text = excerpt(text, query) if query else text
@@ -251,7 +282,10 @@ def get_command(citation: str, around: int, directory: Path | None, as_json: boo
       dream get history:42
       dream get claude-code:6f1e#118 --around 3
     """
-    found = group.open_workspace(directory).get(citation, around=around)
+    workspace, inside = group.open_workspace(directory), bool(trust.inside_agent(os.environ))
+    found = workspace.get(
+        citation, around=around, place=workspace.places().scope(str(Path.cwd())), everywhere=not inside
+    )
     if as_json:
         output.emit(found)
         return

@@ -17,7 +17,7 @@ from dream import pipeline, transcripts
 from dream.cli import group, output, show
 from dream.directory import Workspace
 from dream.errors import UsageError
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile
+from dream.models import Diagnostic, MemoryFile
 from dream.reports import BatchReport, ConsolidateReport, Progress, RunReport, named
 from dream.settings import EMBEDDED, Settings
 from dream.text import tokens
@@ -30,9 +30,9 @@ from dream.text import tokens
 def demo_command(directory: Path | None, named: Path | None, as_json: bool) -> int | None:
     """Run the whole pipeline on a shipped conversation, with nothing configured.
 
-    Twelve days of a developer and her coding assistant become history, and three dreams make memory of it: the three
-    files, and one git commit a dream. The model is `embedded` whatever is configured: no key, no network. DIR has to be
-    new or empty; without it a temporary directory is made.
+    Twelve days of a developer and her coding assistant become history, and dreams make memory of it: the three files,
+    what holds in each of two projects, and one git commit a dream. The model is `embedded` whatever is configured: no
+    key, no network. DIR has to be new or empty; without it a temporary directory is made.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def _demo_place(wanted: Path | None) -> Path:
 
 
 def _show_played(played: Played) -> None:
-    said = f"{show.counted(played.sessions, 'session')}, {show.counted(played.messages, 'message')}"
+    said = f"{show.counted(played.sessions, 'session')} in two projects, {show.counted(played.messages, 'message')}"
     said += f", {played.tokens:,} tokens"
     output.say(f"Twelve days of a developer and her coding assistant: {said}.", bold=True, fold=True)
     for night in played.nights:
@@ -105,8 +105,8 @@ def _tell_night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> No
 # When they are, each with the sessions that had gone quiet by then.
 NIGHTS: tuple[tuple[datetime, tuple[str, ...]], ...] = (
     (datetime(2026, 11, 5, 3, tzinfo=UTC), ("1-monday.jsonl", "2-wednesday.jsonl")),
-    (datetime(2026, 11, 9, 3, tzinfo=UTC), ("3-friday.jsonl", "4-sunday.jsonl")),
-    (datetime(2026, 11, 14, 3, tzinfo=UTC), ("5-wednesday.jsonl", "6-friday.jsonl")),
+    (datetime(2026, 11, 9, 3, tzinfo=UTC), ("3-friday.jsonl", "4-sunday.jsonl", "5-pages.jsonl")),
+    (datetime(2026, 11, 14, 3, tzinfo=UTC), ("6-wednesday.jsonl", "7-friday.jsonl")),
 )
 # Whatever is configured, the demo needs no key and gives the same on every machine.
 SETTINGS = Settings(model=EMBEDDED, timezone="UTC")
@@ -154,7 +154,7 @@ def play(directory: Path, watch: Progress) -> Played:
         messages=sum(night.consolidated.messages for night in nights),
         tokens=said,
         nights=tuple(nights),
-        files={name: workspace.read_file(name) for name in MEMORY_FILES},
+        files={name: workspace.read_file(name) for name in workspace.files()},
         diff=workspace.git.show(commits[-1]).diff if commits else "",
     )
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dream.directory import Workspace
     from dream.models import Diagnostic
+    from dream.workspace.places import Scope
 
 # The list of commands. `dream --help` is made from it alone, so that it loads none of them.
 
@@ -48,7 +49,7 @@ COMMANDS: dict[str, str] = {
     "web": "Show memory on a page: what the night changed, why, and how to take it back.",
     "drop": "Take one line of memory out for good; a restore brings it back.",
     "forget": "Take a fact or a secret out of files, history and every version, for good.",
-    "context": "Print memory for an agent's prompt: the three files, then what was not dreamt yet.",
+    "context": "Print memory for an agent's prompt: the files, then what was not dreamt yet.",
     "connect": "Connect agents' clients with memory: hooks and an MCP server, shown before they are written.",
     "mcp": "Serve memory to an agent's client over MCP, on standard input and output.",
     "note": "Put a fact into history now.",
@@ -263,6 +264,44 @@ def only_a_person(what: str, line: str) -> None:
         raise UsageError(
             f"{what} is for a person to decide, not inside an agent's client ({agent} is set): type {where}."
         )
+
+
+def in_place(command: Function) -> Function:
+    """Add the options that say by hand for which place memory is asked."""
+    for option in (
+        click.option("--chat", metavar="KEY", default="", help="For this group chat: what a group may be given."),
+        click.option("--cwd", type=click.Path(path_type=Path), metavar="DIR", help="For the project of DIR."),
+        click.option("--place", metavar="NAME", default="", help="For this place; else for where you are."),
+    ):
+        command = option(command)
+    return command
+
+
+def scope(
+    workspace: Workspace,
+    place: str,
+    cwd: Path | None,
+    chat: str,
+    *,
+    everywhere: bool = False,
+    all_outside: bool = False,
+) -> Scope:
+    """Return what may be given in a place that was named, else where the command is run.
+
+    `everywhere` is a person's to ask for; with `all_outside` they are given all of it where they are in no place.
+    """
+    from dream import trust
+    from dream.workspace.places import Scope
+
+    if everywhere:
+        only_a_person("What was said in other places", "dream search --everywhere")
+        return Scope(every=True)
+    if place:
+        only_a_person("What was said in another place", f"dream search --place {place}")
+        return workspace.scope(place)
+    found = workspace.places().scope(str(Path.cwd() / (cwd or "")), chat)
+    alone = found.place is None and cwd is None
+    return Scope(every=True) if alone and all_outside and not trust.inside_agent(os.environ) else found
 
 
 def inherited(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:

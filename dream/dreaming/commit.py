@@ -14,7 +14,7 @@ from dream.dreaming.budget import archived, fit_budget
 from dream.dreaming.draft import Draft, added
 from dream.dreaming.phase2 import Edited
 from dream.dreaming.queue import come_true, held_back
-from dream.memory import files_of, memory_file
+from dream.memory import memory_file
 from dream.models import MEMORY_FILES, MemoryFile, Outcome, Proposal
 from dream.reports import BatchReport, LineCount
 from dream.settings import Settings
@@ -22,6 +22,7 @@ from dream.versions import log, read_memory
 from dream.versions.log import Moved
 from dream.versions.transaction import Held
 from dream.workspace.files import decode
+from dream.workspace.places import KnownPlace
 from dream.workspace.review_files import PENDING, ProposalNumbers, parse_pending, render_pending
 
 if TYPE_CHECKING:
@@ -43,9 +44,16 @@ class Snapshot:
     person_lines: Mapping[MemoryFile, frozenset[str]]
     pending: Sequence[Proposal]
 
-    def within(self, place: str) -> Snapshot:
-        """Return what a dream of what was said in the place of this name may see: the three files, and its own."""
-        return replace(self, texts={path: self.texts.get(path, "") for path in (*MEMORY_FILES, *files_of(place))})
+    def within(self, place: KnownPlace | None, owners: Sequence[str] = ()) -> Snapshot:
+        """Return what a dream of what was said in a place may change: the three files, and its own two.
+
+        In a group chat USER.md and the rules for everywhere are the owners', and the facts nobody's.
+        """
+        beyond: Sequence[MemoryFile] = MEMORY_FILES
+        if place is not None and place.is_group:
+            beyond = MEMORY_FILES[:2] if owners else ()
+        paths = (*beyond, *(place.files if place else ()))
+        return replace(self, texts={path: self.texts.get(path, "") for path in paths})
 
     def imagining(self, files: Mapping[str, bytes | None]) -> Snapshot:
         """Return the workspace as it would be had `files` been written; for a dry run."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import date, tzinfo
 from functools import lru_cache
@@ -19,14 +19,6 @@ from dream.llm import Model
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.settings import Settings
 from dream.text.words import content_words, coverage
-
-_KNOWN_PATHS: dict[str, MemoryFile] = {
-    "SOUL.md": "SOUL.md",
-    "USER.md": "USER.md",
-    "memory/MEMORY.md": "memory/MEMORY.md",
-    "MEMORY.md": "memory/MEMORY.md",
-}
-
 
 _HEADING = re.compile("#{1,6} ")
 
@@ -58,12 +50,13 @@ class Draft:
         return Draft({**self.texts, edit.file: text}, (*self.edits, edit))
 
 
-def memory_file(path: object) -> MemoryFile:
-    """Return the memory file that a model's `path` names, or raise EditError: these three and no other."""
+def memory_file(path: object, files: Collection[MemoryFile] = MEMORY_FILES) -> MemoryFile:
+    """Return the memory file that a model's `path` names, or raise EditError: these `files` and no other."""
     name = path.removeprefix("./") if isinstance(path, str) else ""
-    if name not in _KNOWN_PATHS:
-        raise EditError(f"{str(path)[:80]!r} is not a memory file; the files are {', '.join(MEMORY_FILES)}")
-    return _KNOWN_PATHS[name]
+    found = {name, f"memory/{name}"}.intersection(files)
+    if not found:
+        raise EditError(f"{str(path)[:80]!r} is not a memory file; the files are {', '.join(files)}")
+    return found.pop()
 
 
 def replaced(text: str, edit: Edit) -> str:

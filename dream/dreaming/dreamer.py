@@ -10,23 +10,25 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dream.dreaming import commit, giveway, phase1, phase2, queue, tidy
+from dream.dreaming import commit, giveway, phase1, phase2, queue, scope, tidy
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Brief, Draft
-from dream.dreaming.editing import Editing
+from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.evidence import BatchEvidence, Heard, gather, hear
-from dream.dreaming.guards import Protected
+from dream.dreaming.guards import Protected, Verdict
 from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm import Model
 from dream.llm.spending import Meter
-from dream.memory import memory_file, place_of
+from dream.memory import memory_file, place_of, public
 from dream.models import Entry, Finding, Proposal, Rejected
 from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
+from dream.text.alike import same_fact
 from dream.versions import log, trace, transaction
 from dream.versions.diff import compare
 from dream.workspace.files import read_note, replace_file, write_note
+from dream.workspace.places import KnownPlace
 from dream.workspace.review_files import ProposalNumbers
 
 if TYPE_CHECKING:
@@ -133,6 +135,7 @@ class Dreamer:
         self._imagined: dict[str, bytes | None] = {}  # what a dry run would have written
         self._numbers = ProposalNumbers(workspace.git, workspace.private)
         self._heard: dict[int, Heard] = {}
+        self._places = workspace.places()
         self._batch = batch or log.new_batch()  # what one run commits can be taken back as a whole
 
     def next_batch(self) -> list[Entry]:
@@ -149,21 +152,25 @@ class Dreamer:
         mark = self._models.meter.mark()
         left_out: list[str] = []
         # 1. What is there now; the draft begins as a copy of it.
-        found = self._look().within("")
+        everything, place = self._look(), self._places.named(batch[0].place)
+        owners, group = self._settings.owners, bool(place and place.is_group)
+        found = everything.within(place, owners)
         shown, restored = self._given_way(found, batch)
-        evidence = gather(map(self._hear, batch), shown.texts.values(), self._settings.owners)
+        evidence = gather(map(self._hear, batch), shown.texts.values(), owners, group=group)
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
         try:
-            findings = self._analyse(batch, shown, evidence, left_out)
+            findings = self._analyse(batch, shown, evidence, left_out, place)
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
+        findings = scope.scoped(findings, place, evidence, shown.texts)
         vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
         findings, withdrawn = queue.withdrawn(findings, shown.pending, shown.texts, vouched)
         edited = self._edit(findings, shown, evidence, restored)
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
         waiting = queue.queued(edited.held, findings, found.pending, last, self._clock())
+        waiting += self._for_everywhere(place, edited, everything, waiting)
         report = self._commit(batch, found, edited, waiting, mark, withdrawn=withdrawn)
         self._cursor = batch[-1].cursor
         self._heard.clear()
@@ -183,7 +190,7 @@ class Dreamer:
         files = tidy.due(changes, found.texts, self._workspace.private, self._settings)
         if not files:
             return None
-        found = found.within(place_of(files[0]))  # of several places, one at a time
+        found = found.within(self._places.of_file(files[0]))  # of several places, one at a time
         files = tuple(file for file in files if place_of(file) == place_of(files[0]))
         doubled = [one for path in files for one in tidy.doubled(path, found.texts[path])]
         known = {(one.file, one.text) for one in doubled}
@@ -216,7 +223,11 @@ class Dreamer:
     def _hear(self, entry: Entry) -> Heard:
         """Return what an entry vouches for; read once, however often a batch is cut anew."""
         if entry.cursor not in self._heard:
-            self._heard[entry.cursor] = hear(entry, self._workspace.history.messages, self._settings.owners)
+            place = self._places.named(entry.place)
+            group = bool(place and place.is_group)
+            self._heard[entry.cursor] = hear(
+                entry, self._workspace.history.messages, self._settings.owners, group=group
+            )
         return self._heard[entry.cursor]
 
     def _look(self) -> Snapshot:
@@ -226,15 +237,23 @@ class Dreamer:
         return commit.look(self._workspace)
 
     def _analyse(
-        self, batch: Sequence[Entry], found: Snapshot, evidence: BatchEvidence, left_out: list[str] | None = None
+        self,
+        batch: Sequence[Entry],
+        found: Snapshot,
+        evidence: BatchEvidence,
+        left_out: list[str] | None = None,
+        place: KnownPlace | None = None,
     ) -> tuple[Finding, ...]:
         saying = phase1.that_say_something(batch)
         if not saying:
             return ()
         leave_out = left_out.append if left_out is not None else None
-        waiting = queue.waiting(found.pending)
+        shown = dict(found.texts)
+        if place is not None and place.is_group:  # what a group is given, and no more
+            shown = {file: public(text) for file, text in shown.items() if file != "USER.md"}
+        waiting = queue.waiting([one for one in found.pending if one.file in shown])
         findings = phase1.analyse(
-            saying, found.texts, self._models.phase1, self._brief, leave_out, waiting=waiting, evidence=evidence
+            saying, shown, self._models.phase1, self._brief, leave_out, waiting=waiting, evidence=evidence, place=place
         )
         self._answered = True
         return findings
@@ -268,6 +287,27 @@ class Dreamer:
             day=self._brief.day,
         )
         return phase2.edit(findings, protected, self._models.phase2, self._brief)
+
+    def _for_everywhere(
+        self, place: KnownPlace | None, edited: Edited, everything: Snapshot, waiting: Sequence[Proposal]
+    ) -> list[Proposal]:
+        """Propose for everywhere the rules that this dream adds to a project and that were said in others too."""
+        if place is None or place.is_group:
+            return []
+        soul, groups = place.files[0], [one.name for one in self._places.all() if one.is_group]
+        before, after = everything.texts.get(soul, ""), edited.draft.texts[soul]
+        found = scope.repeated(place, before, after, everything.texts, groups)
+        pending = [*everything.pending, *waiting]
+        cursors = tuple(cursor for one in edited.outcomes for cursor in one.finding.entries)
+        held, wanted = list[HeldEdit](), list[Finding]()
+        for one in found:
+            if any(fact.file == "SOUL.md" and same_fact(fact.text, one.line) for fact in self._workspace.rejected()):
+                continue
+            wanted.append(Finding("SOUL.md", one.line, tuple(sorted(set(cursors))), heading="Rules"))
+            edit = phase2.addition(everything.texts["SOUL.md"], wanted[-1], len(wanted))
+            verdict = Verdict("held", "everywhere", f"it was said in {len(one.cites)} projects: {', '.join(one.cites)}")
+            held.append(HeldEdit(edit, verdict))
+        return queue.queued(held, wanted, pending, self._numbers.last(pending), self._clock()) if held else []
 
     def _commit(
         self,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends, section
 from dream.dreaming.guards import Case, Protected, Verdict, check
-from dream.memory import like
+from dream.memory import PRIVATE, like, public
 from dream.models import Finding, MemoryFile, Outcome, State, Voice
 from dream.provenance.voice import names_source
 from dream.redact import redact
@@ -177,6 +177,7 @@ class Editing:
         """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
         edit = replace(edit, new_text=self._screened(edit))
         self._check_findings(edit)
+        self._check_private(edit)
         edit = replace(edit, new_text=self._with_sources(edit) if like(edit.file) != "SOUL.md" else self._as_said(edit))
         call = (edit.file, edit.old_text, edit.new_text)
         if call in self._seen:
@@ -316,6 +317,17 @@ class Editing:
         if edit.file not in files:
             raise EditError(f"these findings belong in {', '.join(sorted(files))}, not in {edit.file}")
 
+    def _check_private(self, edit: Edit) -> None:
+        """Refuse an edit that would give groups a private rule: it stands below the heading for these, and stays."""
+        if edit.file != "SOUL.md":
+            return
+        numbered = [self._finding(number) for number in edit.findings]
+        wanted = {one.text for one in numbered if one.heading == PRIVATE and not one.remove}
+        before, after = (draft.texts[edit.file] for draft in (self.draft, self.draft.edited(edit)))
+        wanted |= {without_bullet(row).strip() for row in set(lines(before)) - set(lines(public(before)))}
+        if shown := wanted & {without_bullet(row).strip() for row in lines(public(after))} - {f"## {PRIVATE}"}:
+            raise EditError(f"{quoted(shown.pop())} is private; it belongs below the heading ## {PRIVATE}")
+
     def _check_gone(self, edit: Edit) -> None:
         """Refuse an edit that takes out a line which no finding named is about; for SOUL.md a guard asks more."""
         if like(edit.file) == "SOUL.md":
@@ -355,9 +367,11 @@ class Editing:
         rows = edit.new_text.split("\n")
         for place, row in enumerate(rows):
             said = without_bullet(row).strip()
-            if said and said not in self._protected.rules and row not in edit.old_text.split("\n"):
-                rule = self._protected.evidence.rule(said, cursors)
-                if rule is not None and (shown := self._protected.evidence.shown(rule)) in self._protected.rules:
+            new = said and not row.startswith("#") and row not in edit.old_text.split("\n")
+            if new and said not in self._protected.rules:
+                evidence = self._protected.evidence
+                rule = evidence.rule(said, cursors) or evidence.asked(said, cursors)
+                if rule is not None and (shown := evidence.shown(rule)) in self._protected.rules:
                     rows[place] = f"- {shown}"
         return "\n".join(rows)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dream.history.messages import KeptMessage, Messages
-from dream.memory import like
+from dream.memory import MEMBERS, like, place_of
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at, without_notes
@@ -42,16 +42,24 @@ class Heard:
 class BatchEvidence:
     """What the entries of one dream vouch for, by cursor; of several people only the `owners` are the user.
 
-    `words` are what the user and the agent said, folded: what a note in brackets may be made of.
+    `words` are what the user and the agent said, folded: what a note in brackets may be made of. In a `group` chat
+    what its members ask may be a rule of the group's.
     """
 
     heard: Mapping[int, Heard]
     words: frozenset[str] = frozenset()
     owners: Sequence[str] = ()
+    group: bool = False
 
     def said(self, cursors: Iterable[int]) -> list[OwnText]:
         """Return what the user said themselves in these entries."""
         return [one for cursor in sorted(cursors) if cursor in self.heard for one in self.heard[cursor].said]
+
+    def asked(self, line: str, cursors: Iterable[int]) -> Copied | None:
+        """Return the sentence of a group's member, not of the user's, that a rule of the group's is a copy of."""
+        heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard] if self.group else []
+        others = [one for entry in heard for one in entry.others if one.by]
+        return copied(unnamed(without_said_on(line), {one.by for one in others}), others, self.words)
 
     def rule(self, line: str, cursors: Iterable[int], more: Sequence[OwnText] = ()) -> Copied | None:
         """Return the user's own sentence that a rule is a copy of, in these entries or in what is given beside them."""
@@ -65,9 +73,10 @@ class BatchEvidence:
         """
         heard = (self.heard[cursor] for cursor in finding.entries if cursor in self.heard)
         names = {line.by for one in heard for _, line in one.rows if line.by}
-        text, rows = unnamed(finding.text, names), files[finding.file].splitlines()
+        text, rows = unnamed(finding.text, names), files.get(finding.file, "").splitlines()
         if not finding.line or finding.line not in rows:
-            return self.rule(text, finding.entries)
+            asked = self.asked(finding.text, finding.entries) if place_of(finding.file) else None
+            return self.rule(text, finding.entries) or asked
         old = without_bullet(finding.line)
         found = self.rule(text, finding.entries, [OwnText(old)])
         merged = self.rule(text, finding.entries, [OwnText(without_bullet(row)) for row in rows]) if not found else None
@@ -85,15 +94,19 @@ class BatchEvidence:
             if sentence is not None and len(sentence.text) <= LONGEST and REDACTED not in sentence.text:
                 text = self.shown(sentence)
                 rules.add(text)
-                found.append(replace(one, text=text))
+                found.append(replace(one, text=text, heading=MEMBERS if self.is_members(sentence) else one.heading))
             else:
                 found.append(one)
         return tuple(found), frozenset(rules)
 
     def shown(self, rule: Copied) -> str:
         """Return a rule as it is written: with the name of whose it is, where several people have a say."""
-        named = rule.by and have_shared_rules(self.owners)
+        named = rule.by and (have_shared_rules(self.owners) or self.is_members(rule))
         return f"{rule.by}: {rule.text}" if named else rule.text
+
+    def is_members(self, rule: Copied) -> bool:
+        """Return whether a rule is what a group's member asked who is not the user."""
+        return self.group and not (self.owners and is_owner(rule.by, self.owners))
 
     def doubt(self, line: str, cursors: Iterable[int]) -> str:
         """Say why a rule that is no copy of the user's own words may not stand."""
@@ -141,7 +154,9 @@ class BatchEvidence:
 NOTHING_HEARD = BatchEvidence({})
 
 
-def gather(heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[str] = ()) -> BatchEvidence:
+def gather(
+    heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[str] = (), *, group: bool = False
+) -> BatchEvidence:
     """Gather what entries vouch for; `beside` are texts whose words were heard too.
 
     What a tool or a pasted text says was not heard: an order in it would stand in a rule as a note.
@@ -150,35 +165,39 @@ def gather(heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[
     texts = [row for one in known.values() for row, line in one.rows if line.voice in ("user", "agent")]
     texts += [line for text in beside for line in text.splitlines() if not names_source(line)]
     texts += [own_text(said.text, facts=True) for one in known.values() for said in one.said]
-    return BatchEvidence(known, frozenset(word for text in texts for word in folded(text)), owners)
+    return BatchEvidence(known, frozenset(word for text in texts for word in folded(text)), owners, group)
 
 
-def hear(entry: Entry, messages: Messages, owners: Sequence[str]) -> Heard:
+def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool = False) -> Heard:
     """Return what an entry vouches for, with the messages that its lines cite; of several people `owners` are the user.
 
-    An entry that keeps messages as they were said holds them itself.
+    An entry that keeps messages as they were said holds them itself. In a `group` without owners nobody is the user.
     """
-    rows = tuple((text, _counted(line, owners)) for text, line in entry.rows())
+    rows = tuple((text, _counted(line, owners, group=group)) for text, line in entry.rows())
     places = {place for _, line in rows if line.voice in ("user", "other", "pasted") for place in line.cites}
     found = messages.of(entry.session or "", places, entry.at) if places else []
     spoken = tuple(one for one in found if one.role == "user")
-    several = any(line.voice == "other" for line in entry.lines)
+    several = any(line.voice == "other" for _, line in rows)
     said: list[OwnText] = []
     others: list[OwnText] = []
     names = {place: line.by for line in entry.lines for place in line.cites if line.by}
     for one in spoken:
         name = one.name or names.get(one.position, "")
-        mine = is_owner(name, owners) if owners else not (several and name)
+        mine = is_owner(name, owners) if owners else not (group or (several and name))
         (said if mine else others).append(OwnText(without_speaker(one.text, name), name))
     for text, line in rows:
         quote = text if entry.kind == "note" else line.quote
         if line.voice == "user" and quote:
             said.append(OwnText(quote, line.by))
+        elif group and line.voice == "other" and quote and line.by:
+            others.append(OwnText(quote, line.by))
     return Heard(entry, rows, spoken, tuple(said), tuple(others))
 
 
-def _counted(line: EntryLine, owners: Sequence[str]) -> EntryLine:
+def _counted(line: EntryLine, owners: Sequence[str], *, group: bool) -> EntryLine:
     """Return a line with the voice that it has for these `owners`."""
+    if group and not owners and line.voice == "user":
+        return replace(line, voice="other")
     if not owners or line.voice not in ("user", "other"):
         return line
     return replace(line, voice="user" if is_owner(line.by, owners) else "other")

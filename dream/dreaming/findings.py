@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import PurePosixPath
 
 from dream.errors import AnswerCut, AnswerUnusable
-from dream.memory import PLACE_NAME, memory_file
-from dream.models import MEMORY_FILES, Finding, MemoryFile
+from dream.memory import PLACE_NAME, PRIVATE, like, memory_file, place_of
+from dream.models import Finding, MemoryFile
 from dream.text.safe import clean, quoted
 from dream.text.words import without_bullet
 
@@ -20,12 +21,13 @@ MAX_CITED = 200  # cursors and ranges that one finding may name
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
 _HEADING = r"(?:\s*/\s*([^\]\n]{0,80}))?"
 _FINDING = re.compile(
-    rf"{_LIST_MARK}\*{{0,2}}\[((?:places/{PLACE_NAME}/)?)(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE|-REPLACE)?(?:\s+([SUMW]\d{{1,6}}))?{_HEADING}\]"
+    rf"{_LIST_MARK}\*{{0,2}}\[((?:places/{PLACE_NAME}/)?)(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE|-REPLACE)?"
+    rf"((?:\s+(?:everywhere|private|P?[SUMW]\d{{1,6}}))*){_HEADING}\]"
     r"\*{0,2}[:\s]*(.*)",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"([SUMW]\d{1,6})\b[\s:.,–—-]*", re.IGNORECASE)
-_DOUBLES = re.compile(r"\W*=\s*(S\d{1,6})\W*", re.IGNORECASE)  # behind a number: which other rule says the same
+_NUMBER = re.compile(r"(P?[SUMW]\d{1,6})\b[\s:.,–—-]*", re.IGNORECASE)
+_DOUBLES = re.compile(r"\W*=\s*(P?S\d{1,6})\W*", re.IGNORECASE)  # behind a number: which other rule says the same
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
 _CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
@@ -39,26 +41,31 @@ class Analysis:
     unreadable: tuple[str, ...] = ()
 
 
-LETTERS: Mapping[str, MemoryFile] = dict(zip("SUM", MEMORY_FILES, strict=True))  # by which a prompt numbers lines
 References = Mapping[str, tuple[MemoryFile, str]]  # `U7` → its file and line, `W2` → a finding that waits
+
+
+def letters(files: Iterable[MemoryFile]) -> dict[str, MemoryFile]:
+    """Return by which letters a prompt numbers the lines of each file: S, U, M, and PS, PM for those of a place."""
+    return {f"{'P' if place_of(file) else ''}{PurePosixPath(file).name[0]}": file for file in files}
 
 
 def references(texts: Mapping[MemoryFile, str], waiting: Sequence[Finding] = ()) -> dict[str, tuple[MemoryFile, str]]:
     """Return what each number names that phase 1 is shown: the lines of the files, and the findings that wait."""
     found = {
         f"{letter}{number}": (path, line.rstrip())
-        for letter, path in LETTERS.items()
-        for number, line in enumerate(texts.get(path, "").splitlines(), start=1)
+        for letter, path in letters(texts).items()
+        for number, line in enumerate(texts[path].splitlines(), start=1)
         if line.strip() and not line.startswith("#")
     }
     return found | {f"W{number}": (one.file, one.text) for number, one in enumerate(waiting, start=1)}
 
 
-def parse(answer: str, cursors: Sequence[int], known: References | None = None) -> Analysis:
+def parse(answer: str, cursors: Sequence[int], known: References | None = None, place: str | None = None) -> Analysis:
     """Read the findings of `answer`, which was given the entries `cursors` and the numbers `known`.
 
     A finding that names none of those entries rests on all of them. `[FILE-REPLACE M7] fact` becomes the fact and the
-    removal of that line, which follows it.
+    removal of that line, which follows it. In an answer on a place, by its name, `[SOUL]` and `[MEMORY]` are its own
+    files, and `[SOUL everywhere]` is the top one; None reads findings as `prompts.finding` writes them.
     Raises AnswerUnusable when there is neither a finding nor `[SKIP]`, and AnswerCut for more than MAX_FINDINGS.
     """
     findings: dict[tuple[MemoryFile, bool, str], Finding] = {}
@@ -67,7 +74,7 @@ def parse(answer: str, cursors: Sequence[int], known: References | None = None) 
     for line in answer.splitlines():
         if not line.strip() or line.strip().startswith("```"):
             continue
-        found = _findings(line, cursors, known or {})
+        found = _findings(line, cursors, known or {}, place)
         if _SKIP.match(line):
             skipped = True
         elif found:
@@ -93,14 +100,13 @@ def _paired(findings: list[Finding], known: References) -> Iterator[Finding]:
         yield replace(one, line=one.line or copied or old)
 
 
-def _findings(line: str, cursors: Sequence[int], known: References) -> list[Finding]:
+def _findings(line: str, cursors: Sequence[int], known: References, place: str | None) -> list[Finding]:
     match = _FINDING.fullmatch(line.rstrip())
-    if match is None:
+    words = match[4].upper().split() if match else []
+    file = _file(match, place, everywhere="EVERYWHERE" in words) if match else None
+    if match is None or file is None:
         return []
-    file = memory_file(match[1] + match[2].upper())
-    if file is None:
-        return []
-    act, number = (match[3] or "").upper(), match[4] or ""
+    act, number = (match[3] or "").upper(), next((word for word in words if word[-1].isdigit()), "")
     text, named = _cited(match[6])
     if act and not number and (found := _NUMBER.match(text)):
         number, text = found[1], text[found.end() :]
@@ -111,13 +117,26 @@ def _findings(line: str, cursors: Sequence[int], known: References) -> list[Find
     if (other := _DOUBLES.fullmatch(text)) and other[1].upper() in known:
         text = _fact(known[other[1].upper()][1])
     removal = Finding(where, _fact(old) or text, resting, remove=True, line=old, because=text if old else "")
-    if act == "-REMOVE":
+    if act == "-REMOVE" and place_of(where) == place_of(file):
         return [removal] if removal.text else []
     if not text:
         return []
     heading = " ".join(clean(match[5] or "").split()).strip("#* ")
+    if "PRIVATE" in words and like(file) == "SOUL.md":
+        heading = PRIVATE
     fact = Finding(file, text, resting, heading=heading, line=old if where == file else "")
+    if place_of(where) != place_of(file):  # a line changes within its scope; what is said of it in a place is beside it
+        return [] if act == "-REMOVE" else [replace(fact, line="")]
     return [fact, replace(removal, because="")] if act and old else [fact]
+
+
+def _file(match: re.Match[str], place: str | None, *, everywhere: bool) -> MemoryFile | None:
+    """Return the file that a finding names; None for one of another place than the batch's."""
+    prefix, kind = match[1], match[2].upper()
+    own = f"places/{place}/" if place else ""
+    if place is not None and prefix not in ("", own):
+        return None
+    return memory_file((prefix or ("" if everywhere or kind == "USER" else own)) + kind)
 
 
 def _fact(line: str) -> str:

@@ -16,7 +16,8 @@ from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone, lines
 from dream.dreaming.evidence import NOTHING_HEARD, REDACTED, BatchEvidence
 from dream.dreaming.markup import FlawName, instructs, normative
-from dream.memory import like
+from dream.dreaming.scope import names_something
+from dream.memory import MEMBERS, PRIVATE, like, place_of
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
 from dream.provenance.copied import LONGEST, folded, notes, points_at
 from dream.settings import Settings
@@ -43,11 +44,14 @@ GuardName = (
         "third-party",
         "unfounded",
         "older",
+        "members",
+        "everywhere",
     ]
 )
 
 SUCCEEDS = 0.3  # of a kept line's words that what takes its place must hold
 CORRECTED = 0.5  # of a line's words that a new one holds which corrects it
+ASKED = 5  # rules that one member of a group may have there; more wait
 FOUNDED = 0.25  # of a line's words that its findings must hold
 
 
@@ -206,9 +210,28 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
     for line in case.added:
         if not (_is_plain_heading(line) or without_bullet(line).strip() in protected.rules):
             return Verdict("held", "rule-source", f"{_no_rule(line, case, protected)}: {quoted(line)}")
+        if verdict := _of_member(line, case, protected):
+            return verdict
     for line in case.gone:
         if not (_is_plain_heading(line) or _may_go(line, case, protected)):
             return Verdict("held", "rule-source", f"{_no_end(line, case)} {quoted(line)}")
+    return None
+
+
+def _of_member(line: str, case: Case, protected: Protected) -> Verdict | None:
+    """Hold what a group's member asks that is more than form, and more than a few rules of one member."""
+    evidence = protected.evidence
+    fact = without_bullet(line).strip()
+    asked = evidence.asked(fact, case.cursors)
+    if asked is None or not fact.startswith(f"{asked.by}: "):
+        return None
+    names = {said.by for one in evidence.heard.values() for said in (*one.others, *one.said)}
+    if names_something(asked.text, names):
+        reason = f"{asked.by} asks it, a member of the group, and it names more than how to answer"
+        return Verdict("held", "members", f"{reason}: {quoted(line)}")
+    rows = [without_bullet(row).strip() for row in case.then.texts[case.edit.file].split("\n")]
+    if sum(row.startswith(f"{asked.by}: ") for row in rows) > ASKED:
+        return Verdict("held", "members", f"{asked.by} has {ASKED} rules in this group: {quoted(line)}")
     return None
 
 
@@ -226,12 +249,16 @@ def _no_rule(line: str, case: Case, protected: Protected) -> str:
 def _may_go(line: str, case: Case, protected: Protected) -> bool:
     """Return whether a rule may go: a new one takes its place, another holds its words, it is over, or they end it."""
     about = [one for one in case.findings if one.line == line.rstrip()]
-    if any(not one.remove for one in about) and case.added:
+    rules = [without_bullet(one).strip() for one in case.then.texts[case.edit.file].split("\n")]
+    if any(not one.remove and (case.added or one.text in rules) for one in about):
         return True
     rule, then = without_bullet(line), lines(case.then.texts[case.edit.file])
     if any(points_at(rule, without_bullet(one)) for one in then) or _is_over(rule, protected.day):
         return True
-    return any(one.because and protected.evidence.rule(one.because, one.entries) for one in about)
+    evidence, ended = protected.evidence, [one for one in about if one.because]
+    if any(place_of(one.file) and evidence.asked(one.because, one.entries) for one in ended):
+        return True
+    return any(evidence.rule(one.because, one.entries) for one in ended)
 
 
 def _is_over(rule: str, day: date | None) -> bool:
@@ -295,6 +322,8 @@ def _whose(source: EntryLine, evidence: BatchEvidence) -> str:
 
 def _is_plain_heading(line: str) -> bool:
     text = markup.heading(line)
+    if text in (PRIVATE, MEMBERS):
+        return True
     return text is not None and set(text.casefold().replace("&", " ").split()) <= listed("rule_headings")
 
 

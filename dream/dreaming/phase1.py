@@ -9,7 +9,7 @@ from dataclasses import replace
 from dream import prompts
 from dream.dreaming.draft import Brief, shown_to_fit
 from dream.dreaming.evidence import NOTHING_HEARD, BatchEvidence, Heard
-from dream.dreaming.findings import LETTERS, Analysis, References, parse, references
+from dream.dreaming.findings import Analysis, References, letters, parse, references
 from dream.errors import AnswerCut, AnswerUnusable, PromptTooLong
 from dream.history import legacy
 from dream.llm import ChatMessage, Completion, Model
@@ -19,6 +19,7 @@ from dream.redact import redact
 from dream.settings import EMBEDDED
 from dream.text.safe import span
 from dream.text.words import MONTH, content_words, coverage
+from dream.workspace.places import KnownPlace
 
 # What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.
 
@@ -26,7 +27,7 @@ from dream.text.words import MONTH, content_words, coverage
 SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
 # What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
 _EXAMPLE = re.compile(
-    r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+(?: [SUMW]\d+)?(?:/[^\]\n]+)?\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE
+    r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+(?: \w+)*(?:/[^\]\n]+)?\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE
 )
 _MONTH = re.compile(rf"\b{MONTH}")  # of a fact in small letters
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
@@ -79,7 +80,9 @@ Hear = Callable[[Entry], Heard]
 
 
 def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) -> Iterator[list[Entry]]:
-    """Cut entries, oldest first, into batches that fit one phase-1 prompt; a longer entry is one by itself.
+    """Cut entries, oldest first, into batches of one place that fit one phase-1 prompt.
+
+    A longer entry is one by itself.
 
     `hear` gives what is shown with an entry.
     """
@@ -88,7 +91,7 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) ->
     used = 0
     for entry in entries:
         tokens = model.count(_rendered(hear(entry), brief)) + ENTRY_TOKENS
-        if batch and used + tokens > room:
+        if batch and (used + tokens > room or entry.place != batch[-1].place):
             yield batch
             batch, used = [], 0
         batch.append(entry)
@@ -112,26 +115,29 @@ def analyse(
     *,
     waiting: Sequence[tuple[Finding, str]] = (),
     evidence: BatchEvidence = NOTHING_HEARD,
+    place: KnownPlace | None = None,
 ) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
     A long entry is read in pages, one call each, so that no byte of it passes unseen. Secrets are marked before the
     model sees them, and again in what it answers. `leave_out` is given each line that names a file we don't have,
     or repeats an example of the prompt. `waiting` are findings that a person has not decided on yet, each with the
-    reason why. A rule that is no copy of the user's words goes back to the model once.
+    reason why. A rule that is no copy of the user's words goes back to the model once. `place` is where the batch was
+    said, whose two files are among `files` then.
     Raises AnswerUnusable after one retry, and whatever the model's door raises.
     """
     cursors = [entry.cursor for entry in batch]
     findings: dict[tuple[str, bool, str], Finding] = {}
     held = waiting[-WAITING:]
     known = references(files, [finding for finding, _ in held])
-    for page, messages in requests(batch, files, model, brief, waiting=held, evidence=evidence):
+    name = place.name if place else ""
+    for page, messages in requests(batch, files, model, brief, waiting=held, evidence=evidence, place=place):
 
         def read(answer: Completion, page: Sequence[Heard] = page, prompt: str = messages[0].content) -> Analysis:
-            return _without_echoes(_read(answer, cursors, known, brief), prompt, page, files, brief)
+            return _without_echoes(_read(answer, cursors, known, brief, name), prompt, page, files, brief)
 
         found = _ask(messages, cursors, model, read)
-        found = _copied_again(found, evidence, files, messages, model, read)
+        found = _copied_again(found, evidence, files, messages, model, read, name)
         for line in found.unreadable:
             if leave_out and line.startswith("["):
                 leave_out(line)
@@ -148,10 +154,11 @@ def requests(
     *,
     waiting: Sequence[tuple[Finding, str]] = (),
     evidence: BatchEvidence = NOTHING_HEARD,
+    place: KnownPlace | None = None,
 ) -> Iterator[tuple[list[Heard], list[ChatMessage]]]:
     """Yield each page of `batch` and the prompt that asks for its findings."""
     for page in _pages(batch, model, brief, evidence):
-        yield page, _prompt(page, files, model, brief, waiting)
+        yield page, _prompt(page, files, model, brief, waiting, place)
 
 
 Read = Callable[[Completion], Analysis]
@@ -184,15 +191,16 @@ def _copied_again(
     messages: Sequence[ChatMessage],
     model: Model,
     read: Read,
+    place: str,
 ) -> Analysis:
     """Ask once more for the rules that are no copy of the user's words; what comes back as none stays as it was."""
     free = [one for one in found.findings if _is_rule(one) and evidence.written(one, files) is None]
     free = [one for one in free if evidence.said(one.entries)]
     if not free or model.name == EMBEDDED:
         return found
-    doubts = [(prompts.finding(one, one.heading), evidence.doubt(one.text, one.entries)) for one in free]
+    doubts = [(prompts.finding(one, one.heading, place), evidence.doubt(one.text, one.entries)) for one in free]
     shown = "\n".join(f"{line}\n{prompts.indented(why)}" for line, why in doubts)
-    said = "\n".join(prompts.finding(one, one.heading) for one in found.findings)
+    said = "\n".join(prompts.finding(one, one.heading, place) for one in found.findings)
     asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n{shown}")]
     try:
         answer = read(model.complete(asked))
@@ -230,14 +238,14 @@ def _rendered(heard: Heard, brief: Brief) -> str:
     return redact(shown, brief.settings.redact_patterns)[0]
 
 
-def _read(completion: Completion, cursors: Sequence[int], known: References, brief: Brief) -> Analysis:
+def _read(completion: Completion, cursors: Sequence[int], known: References, brief: Brief, place: str) -> Analysis:
     if completion.finish == "length":
         raise AnswerCut("the answer was cut off at its length limit")
     if completion.finish == "refusal":
         raise AnswerUnusable("the model refused")
     if completion.tool_calls:
         raise AnswerUnusable("the model called a tool instead of answering")
-    return parse(redact(completion.text, brief.settings.redact_patterns)[0], cursors, known)
+    return parse(redact(completion.text, brief.settings.redact_patterns)[0], cursors, known, place)
 
 
 def _without_echoes(
@@ -261,16 +269,19 @@ def _prompt(
     model: Model,
     brief: Brief,
     waiting: Sequence[tuple[Finding, str]],
+    place: KnownPlace | None,
 ) -> list[ChatMessage]:
     """Put what is stable first, so that a provider's prompt cache can serve it: prompt, files, then what is new."""
     system = _system(brief)
+    name = place.name if place else ""
     said = sorted(page, key=lambda one: one.entry.when)  # transcripts are not read in the order of the talks
-    held = prompts.waiting([(prompts.finding(one).rpartition(" {")[0], why) for one, why in waiting])
+    held = prompts.waiting([(prompts.finding(one, place=name).rpartition(" {")[0], why) for one, why in waiting])
     rows = prompts.history(_rendered(one, brief) for one in said)
-    news = f"{prompts.today(brief.day)}\n{prompts.owners(brief.settings.owners)}{held}{rows}"
+    where = prompts.place(name, group=bool(place and place.is_group))
+    news = f"{prompts.today(brief.day)}\n{where}{prompts.owners(brief.settings.owners)}{held}{rows}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
     shown = shown_to_fit(files, [one.entry.content for one in page], room, model.count)
-    system, user = prompts.filled(system, f"{prompts.numbered(files, shown, LETTERS)}\n{news}")
+    system, user = prompts.filled(system, f"{prompts.numbered(files, shown, letters(files))}\n{news}")
     return [ChatMessage("system", system), ChatMessage("user", user)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from dream.dreaming.editing import Editing, HeldEdit
 from dream.dreaming.guards import Protected
 from dream.errors import AnswerUnusable, PromptTooLong, ToolsUnsupported
 from dream.llm import ChatMessage, Completion, Json, Model, Tool, ToolCall
-from dream.memory import TEMPLATES, like
+from dream.memory import MEMBERS, PRIVATE, TEMPLATES, like
 from dream.models import Finding, MemoryFile, Outcome
 from dream.settings import Settings
 from dream.text.alike import nearest, states
@@ -35,7 +35,7 @@ from dream.text.words import standing, without_bullet
 # The three tools of phase 2, and how a model's calls of them are read.
 
 
-_PATH: Json = {"type": "string", "enum": ["SOUL.md", "USER.md", "memory/MEMORY.md"]}
+_PATH: Json = {"type": "string", "description": "the path of a file as it is shown"}
 
 TOOLS = (
     Tool(
@@ -79,20 +79,22 @@ def answer(call: ToolCall, editing: Editing) -> str:
     if call.problem:
         raise EditError(f"the arguments of {call.name} cannot be read: {call.problem}")
     if call.name == "edit_file":
-        return editing.edit(_edit(call.arguments))
+        return editing.edit(_edit(call.arguments, editing.draft.texts))
     if call.name == "skip_finding":
         reason = call.arguments.get("reason", "")
         return editing.skip(_number(call.arguments.get("finding")), reason if isinstance(reason, str) else "")
     if call.name == "read_file":
-        return editing.draft.texts[memory_file(call.arguments.get("path"))] or "(the file is empty)"
+        return (
+            editing.draft.texts[memory_file(call.arguments.get("path"), editing.draft.texts)] or "(the file is empty)"
+        )
     raise EditError(f"there is no tool {call.name[:40]!r}; the tools are edit_file, skip_finding and read_file")
 
 
-def _edit(arguments: Mapping[str, Json]) -> Edit:
+def _edit(arguments: Mapping[str, Json], files: Collection[MemoryFile]) -> Edit:
     old, new = arguments.get("old_text", ""), arguments.get("new_text")
     if not isinstance(old, str) or not isinstance(new, str):
         raise EditError("edit_file wants the strings old_text and new_text")
-    return Edit(memory_file(arguments.get("path")), old, new, _numbers(arguments.get("findings")))
+    return Edit(memory_file(arguments.get("path"), files), old, new, _numbers(arguments.get("findings")))
 
 
 def _numbers(value: Json) -> tuple[int, ...]:
@@ -292,8 +294,8 @@ def _taken_out(editing: Editing, number: int, line: str) -> Edit:
     above = rows[: rows.index(line)] if line in rows else []
     section = next((row for row in reversed(above) if row.startswith("#")), "").lstrip("# ")
     if fact.heading not in ("", section) and (there := _below(editing, beside, fact.heading)) is not None:
-        _try(editing, Edit(finding.file, line, "", (number,)))
-        return there
+        _try(editing, there)
+        return Edit(finding.file, line, "", (beside, number))
     return Edit(finding.file, line, _bullet(fact.text, like=line), (beside, number))
 
 
@@ -346,7 +348,8 @@ def _add(editing: Editing, number: int, *, plainly: bool = False) -> None:
         editing.decide(number, "present", f"already there as {quoted(stated)}")
         return
     named = _below(editing, number, finding.heading)
-    usual = _below(editing, number, _TITLES[like(finding.file)], begin=False)
+    begins = not editing.draft.texts[finding.file].strip()
+    usual = _below(editing, number, _TITLES[like(finding.file)], begin=begins)
     for edit in (named, *(() if plainly else (usual, Edit(finding.file, "", _bullet(finding.text), (number,))))):
         if edit is not None and plainly:
             _try(editing, edit)
@@ -354,20 +357,29 @@ def _add(editing: Editing, number: int, *, plainly: bool = False) -> None:
             return
 
 
-def _below(editing: Editing, number: int, heading: str, *, begin: bool = True) -> Edit | None:
-    """Return the edit that adds a fact at the end of a section, or with `begin` as the first of a new one, or None.
+def addition(text: str, finding: Finding, number: int) -> Edit:
+    """Return the edit that adds a fact to its file, which holds `text`, below its heading or at the end."""
+    plain = Edit(finding.file, "", _bullet(finding.text), (number,))
+    return _beneath(text, finding, number, finding.heading, begin=True) or plain
 
-    No new section stands among the rules but that of the rules.
-    """
+
+def _below(editing: Editing, number: int, heading: str, *, begin: bool = True) -> Edit | None:
+    """Return the edit that adds a fact at the end of a section, or with `begin` as the first of a new one, or None."""
     finding = editing.findings[number - 1]
-    text = plain_ends(editing.draft.texts[finding.file])
+    return _beneath(editing.draft.texts[finding.file], finding, number, heading, begin=begin)
+
+
+def _beneath(text: str, finding: Finding, number: int, heading: str, *, begin: bool) -> Edit | None:
+    """Do so in a file that holds `text`; no new section stands among the rules but those that we know."""
+    text = plain_ends(text)
     rows = text.split("\n")
     title = standing(rows, heading) if heading else None
     if title is not None and rows.count(title) == 1:
         anchor = end_of_section(rows, title)
         return Edit(finding.file, anchor, f"{anchor}\n{_bullet(finding.text)}", (number,))
     new = f"## {heading}"
-    allowed = like(finding.file) != "SOUL.md" or standing([new], "Rules") is not None
+    known = heading in (PRIVATE, MEMBERS) or standing([new], "Rules") is not None
+    allowed = like(finding.file) != "SOUL.md" or known
     if title is not None or not (begin and heading and allowed and len(heading) <= LONGEST_TITLE):
         return None
     above = "" if text.strip() else TEMPLATES[like(finding.file)].decode().partition("\n")[0] + "\n"

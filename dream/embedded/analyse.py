@@ -11,11 +11,12 @@ from dream.embedded.kinds import KEPT
 from dream.embedded.likeness import shared, supersedes, told_already
 from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import New, Pool, Statement, history_line, line, parsed
+from dream.embedded.tongue import tongue
 from dream.models import MemoryFile
 from dream.provenance import cues
 from dream.provenance.speakers import is_owner, unnamed
 from dream.text.tokens import estimate
-from dream.text.tongues import main
+from dream.text.tongues import main, plain
 from dream.text.words import heading, standing
 
 STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier
@@ -56,14 +57,30 @@ def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: 
     for new in known.new.values():
         name = section(new.file, new.statement)
         title = standing(files.get(new.file, "").split("\n"), name) or heading(name, talk)
-        out.append(_finding(new.file, line(new.statement), new.cursors, title.lstrip("# ")))
+        private = new.file == "SOUL.md" and _tells_of_a_life(new.statement)
+        out.append(_finding(new.file, line(new.statement), new.cursors, title.lstrip("# "), private=private))
         out += [_finding(file, text, new.cursors, remove=True) for file, text in new.replaces]
     return "\n".join(out) or "[SKIP]"
 
 
-def _finding(file: MemoryFile, text: str, cursors: Sequence[int], section: str = "", *, remove: bool = False) -> str:
-    tag = f"{LABELS[file]}-REMOVE" if remove else f"{LABELS[file]}/{section}"
+def _finding(
+    file: MemoryFile,
+    text: str,
+    cursors: Sequence[int],
+    section: str = "",
+    *,
+    remove: bool = False,
+    private: bool = False,
+) -> str:
+    kind = f"{LABELS[file]} private" if private else LABELS[file]
+    tag = f"{kind}-REMOVE" if remove else f"{kind}/{section}"
     return f"[{tag}] {text} {{{','.join(map(str, cursors))}}}"
+
+
+def _tells_of_a_life(said: Statement) -> bool:
+    """Return whether a rule tells something of the user's own life, or of people in it: it is shown to no group."""
+    known, text = tongue(said.code), plain(said.text)
+    return known.has("own", text) or known.has("family", text)
 
 
 def _statements(entries: Sequence[Dreamt], talk: str) -> Iterator[tuple[int, Statement]]:

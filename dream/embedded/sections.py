@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from dream.memory import tag
+from dream.memory import like, place_of, tag
 from dream.models import MEMORY_FILES, MemoryFile
 from dream.text.words import without_bullet
 
@@ -20,7 +20,7 @@ _HEADER = re.compile(
 _ENTRY = re.compile(
     r"\[(\d{1,12})\] (?:(\d{4}-\d\d-\d\d)\S*(?: \S{4,14})? )?(summary|raw|note|nothing)\b(?: by \"([^\"\n]+)\")?"
 )
-_NUMBER = re.compile(r"^[SUM]\d+ ", re.M)  # of a line of a file
+_NUMBER = re.compile(r"^P?[SUM]\d+ ", re.M)  # of a line of a file
 _CITES = re.compile(
     r" \((?:\d+, )*\d+(?:, [^()\d][^()]{0,120})?\)$"
 )  # at the end of a line: the messages that it rests on
@@ -64,10 +64,17 @@ def owners(text: str) -> tuple[str, ...]:
 
 
 def files(text: str) -> dict[MemoryFile, str]:
-    """Return the memory files that a prompt shows, by path."""
+    """Return the memory files that a prompt shows, by path; of what was said in a place its own count for the top ones.
+
+    So what it finds stays in that place, and takes no line away beyond it.
+    """
     found: dict[MemoryFile, str] = {}
-    for opening in _FILE.finditer(text):
-        path = opening.group(1)
+    openings = list(_FILE.finditer(text))
+    within = any(place_of(opening[1]) for opening in openings)
+    for opening in openings:
+        path = like(opening[1]) if within and (place_of(opening[1]) or opening[1] == "USER.md") else opening[1]
+        if within and path == opening[1] != "USER.md":
+            continue
         known = next((name for name in LABELS if name == path or name.rsplit("/", 1)[-1] == path), None)
         if known is not None and known not in found:
             end = text.find("</file>", opening.end())

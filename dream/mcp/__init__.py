@@ -19,6 +19,7 @@ from dream.models import MEMORY_FILES, MemoryFile
 
 if TYPE_CHECKING:
     from dream.directory import Workspace
+    from dream.workspace.places import Scope
 
 Json = Mapping[str, Any]
 Open = Callable[[], "Workspace"]  # the workspace, as it is now
@@ -33,6 +34,24 @@ QUIET = 0.2  # seconds without a question, after which the SDK is imported for t
 TEXT: Json = {"type": "string"}
 DAY: Json = {"type": "string", "description": "YYYY-MM-DD or 'last week', 'März', included"}
 AS_OF: Json = {"type": "string", "description": "memory as it stood then: a day, a commit, or a message's citation"}
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where the server was started: the directory and the chat that it serves, with `everywhere` all places.
+
+    No call of an agent's widens it.
+    """
+
+    cwd: str = ""
+    chat: str = ""
+    everywhere: bool = False
+
+    def scope(self, workspace: Workspace) -> Scope:
+        """Return what may be given there."""
+        from dream.workspace.places import Scope
+
+        return Scope(every=True) if self.everywhere else workspace.places().scope(self.cwd, self.chat)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dream.history.messages import KeptMessage
     from dream.models import Entry
     from dream.recall.then import Then
+    from dream.workspace.places import Scope
 
 HitKind = Literal["memory", "history", "message"]
 KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
@@ -51,13 +52,24 @@ class Hit:
     cite: str
     score: float
     until: date | None = None
+    place: str = ""  # its name where it is shown, else its id; "" for nowhere in particular
 
 
-def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
-    """Open a citation, with `around` neighbours on each side, in their order.
+def get(workspace: Workspace, citation: str, *, around: int = 0, scope: Scope | None = None) -> list[Hit]:
+    """Open a citation, with `around` neighbours on each side, in their order; what `scope` may be given of it.
 
     Raises UsageError where it is none, or where what it names is not there.
     """
+    found = _opened(workspace, citation, around)
+    if scope is not None and not scope.every:
+        lines = {place for place, _ in memory_lines(workspace, scope=scope)}
+        found = [hit for hit in found if (hit.cite in lines if hit.kind == "memory" else scope.holds(hit.place))]
+        if not found:
+            raise UsageError(f"{shortened(citation, LONGEST)!r} is of another place.")
+    return found
+
+
+def _opened(workspace: Workspace, citation: str, around: int) -> list[Hit]:
     citation = mend_surrogates(citation).strip()
     if citation.startswith("[") and citation.endswith("]"):  # as a context and a tool show it
         citation = citation[1:-1]
@@ -85,10 +97,12 @@ def get(workspace: Workspace, citation: str, *, around: int = 0) -> list[Hit]:
     raise UsageError(f"Nothing stands at {shown} (any more).")
 
 
-def memory_lines(workspace: Workspace, then: Then | None = None) -> Iterator[tuple[str, str]]:
+def memory_lines(
+    workspace: Workspace, then: Then | None = None, scope: Scope | None = None
+) -> Iterator[tuple[str, str]]:
     """Yield the lines of the memory files and of their archive, each after its citation, without headings.
 
-    With `then` they are as they were.
+    With `then` they are as they were; with a `scope` those that may be given there.
     """
     from dream.memory import TEMPLATES
     from dream.versions import is_memory
@@ -100,7 +114,7 @@ def memory_lines(workspace: Workspace, then: Then | None = None) -> Iterator[tup
         names = (*(name.removeprefix("memory/") for name in workspace.files()), *_archived(workspace))
         texts = [(name, _file_lines(workspace, name)) for name in names]
     for name, rows in texts:
-        for number, line in enumerate(rows, 1):
+        for number, line in enumerate(scope.text(name, "\n".join(rows)).split("\n") if scope else rows, 1):
             if line.strip() and not line.startswith("#") and line not in began:
                 yield f"{name}:{number}", line
 
@@ -179,13 +193,15 @@ def cite(said: KeptMessage) -> str:
 
 def of_message(said: KeptMessage, score: float = 0.0) -> Hit:
     """Return a message as a hit."""
-    return Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), score)
+    return Hit("message", said.text, said.at, said.session, said.name or said.role, cite(said), score, place=said.place)
 
 
 def of_entry(entry: Entry) -> Hit:
     """Return an entry of history as a hit."""
     who = "agent" if entry.by_agent else None
-    return Hit("history", entry.content, entry.when, entry.session, who, f"history:{entry.cursor}", 0.0)
+    return Hit(
+        "history", entry.content, entry.when, entry.session, who, f"history:{entry.cursor}", 0.0, place=entry.place
+    )
 
 
 def talk(workspace: Workspace, session: str, first: int, last: int) -> list[Hit]:

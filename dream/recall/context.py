@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
+from dream.memory import like
 from dream.text.words import content_words, without_said_on
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Lines
     from dream.text.alike import ranked  # what is recalled at a prompt has no time for it
 
     said = {one: "\n".join(rows[one[0]][one[1].start : one[1].stop]) for one in parts}
-    rules = [one for one in parts if one[0] == "SOUL.md"]
-    facts = [one for one in parts if one[0] != "SOUL.md"]
+    rules = [one for one in parts if like(one[0]) == "SOUL.md"]
+    facts = [one for one in parts if like(one[0]) != "SOUL.md"]
     order = [rules[n] for n in ranked([said[one] for one in rules], rates=_rates(rules), line=LINE)]
     beside = [said[one] for one in rules]
     return order + [

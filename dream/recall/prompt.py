@@ -21,13 +21,14 @@ from dream.door import contents
 from dream.history import messages
 from dream.recall import CALL, Hit, is_told, of_message, spoken, window
 from dream.recall.context import with_recalled
-from dream.recall.search import RARE, Search, Wanted, plain, says
+from dream.recall.search import EVERYTHING, RARE, Search, Wanted, plain, says
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
 from dream.recall.terms import ENDS_ASKING, marks, terms
 from dream.text.sentences import sentences
 from dream.text.tokens import estimate
 from dream.text.words import content_words
 from dream.workspace import index
+from dream.workspace.places import Scope
 
 if TYPE_CHECKING:
     from dream.directory import Workspace
@@ -61,14 +62,15 @@ _NAME = re.compile(r"(?<=[\w,;] )[A-Z]\w*")  # not where a sentence begins
 _EXACT = re.compile(r"(?=.*[\d/_.])\w.{2,}\w")  # a number, a path, an identifier
 
 
-Content = tuple[str, str | None, datetime | None]  # of an entry: what it says, its session and when
+Content = tuple[str, str | None, datetime | None, str]  # of an entry: what it says, its session, when, and its place
 
 
 class Kept:
     """What is kept of the workspace at `root`, to be read as a history is; nothing is written."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, scope: Scope = EVERYTHING) -> None:
         self.root = root
+        self.scope = scope
         self.index = index.Index(root / ".dream")
         self.folder = root / "memory" / messages.FOLDER
         self.log = root / "memory" / "history.jsonl"
@@ -104,8 +106,16 @@ class Kept:
     def known(self) -> list[frozenset[str]]:
         """The words of each line of memory that a session is given; of all lines where that is not known."""
         given = self.index.document(GIVEN) if self.is_indexed() else None
-        texts = (_bytes(self.root / name).decode("utf-8", "replace") for name in FILES)
-        rows = [line for text in texts for line in text.splitlines() if given is None or crc32(line.encode()) in given]
+        own = self.scope.place.files if self.scope.place else ()
+        shown = {
+            name: self.scope.text(name, _bytes(self.root / name).decode("utf-8", "replace")) for name in (*FILES, *own)
+        }
+        rows = [
+            line
+            for name, text in shown.items()
+            for line in text.splitlines()
+            if given is None or name in own or crc32(line.encode()) in given
+        ]
         return [words for line in rows if (words := content_words(line))]
 
     @cached_property
@@ -117,9 +127,10 @@ class Kept:
         line = re.search(rb'^\{"cursor": ?%d,.*' % cursor, self._rows, re.MULTILINE)
         try:
             row = orjson.loads(line[0] if line else b"{}")
-            return str(row["content"]), row.get("session"), datetime.fromisoformat(row["timestamp"])
+            place = str(row.get("place") or "")
+            return str(row["content"]), row.get("session"), datetime.fromisoformat(row["timestamp"]), place
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-            return "", None, None
+            return "", None, None, ""
 
 
 def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS) -> str:
@@ -129,10 +140,10 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     running `session`, and of its sub-agents, nothing is told: it stands in the prompt.
     """
     found = SearchIndex(kept.index, kept)
-    return with_recalled("", lines(found, kept.entry, prompt, kept.known, tokens, session=session))
+    return with_recalled("", lines(found, kept.entry, prompt, kept.known, tokens, session=session, scope=kept.scope))
 
 
-def lines(
+def lines(  # noqa: PLR0913 - each is a filter, by name
     found: SearchIndex,
     entry: Callable[[int], Content],
     prompt: str,
@@ -142,15 +153,19 @@ def lines(
     session: str = "",
     count: Callable[[str], int] = estimate,
     as_of: Then | None = None,
+    scope: Scope = EVERYTHING,
 ) -> list[str]:
     """Return what is kept about `prompt` and no line that is `known` says, cited, in at most `tokens` with the mark."""
     asked = _FENCED.sub(" ", prompt)[:CHARS]
-    wanted = Wanted(asked, kinds=["message"], as_of=as_of)
+    wanted = Wanted(asked, kinds=["message"], as_of=as_of, scope=scope)
     search = Search(found, wanted, many=RARE)  # of a foreign prompt most hold the common ones
-    hits = sorted((*search.hits(HITS), *_entries(entry, found, search)), key=lambda hit: -hit.score)
+    hits = sorted((*search.hits(HITS), *_entries(entry, found, search, scope)), key=lambda hit: -hit.score)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
     telling = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, known)]
-    beside = {hit: [one for one in _beside(found, hit) if not _is_known(one, known)] for hit in telling}
+    beside = {
+        hit: [one for one in _beside(found, hit) if scope.holds(one.place) and not _is_known(one, known)]
+        for hit in telling
+    }
     fresh = [hit for hit in telling if beside[hit] or not marks(hit.text) & ENDS_ASKING]
     if not fresh or not _is_about(fresh, search, found, asked):
         return []
@@ -167,7 +182,13 @@ def lines(
 
 
 def in_context(
-    workspace: Workspace, query: str, known: str, room: int, count: Callable[[str], int], as_of: Then | None = None
+    workspace: Workspace,
+    query: str,
+    known: str,
+    room: int,
+    count: Callable[[str], int],
+    as_of: Then | None = None,
+    scope: Scope = EVERYTHING,
 ) -> list[str]:
     """Return the lines about `query` for a context beside `known`, what it holds of memory; in at most `room` tokens.
 
@@ -177,11 +198,11 @@ def in_context(
     def entry(cursor: int) -> Content:
         found = workspace.history.between(cursor, cursor)
         there = bool(found) and (as_of is None or as_of.has(found[0].when))
-        return (found[0].content, found[0].session, found[0].when) if there else ("", None, None)
+        return (found[0].content, found[0].session, found[0].when, found[0].place) if there else ("", None, None, "")
 
     told = [words for line in known.splitlines() if (words := content_words(line))]
     with caught_up(workspace.history) as index:
-        return lines(index, entry, query, told, room, count=count, as_of=as_of)
+        return lines(index, entry, query, told, room, count=count, as_of=as_of, scope=scope)
 
 
 def _beside(found: SearchIndex, hit: Hit) -> Iterator[Hit]:
@@ -196,13 +217,13 @@ def _beside(found: SearchIndex, hit: Hit) -> Iterator[Hit]:
             yield of_message(said)
 
 
-def _entries(entry: Callable[[int], Content], found: SearchIndex, search: Search) -> Iterator[Hit]:
+def _entries(entry: Callable[[int], Content], found: SearchIndex, search: Search, scope: Scope) -> Iterator[Hit]:
     """Yield what history says beyond the messages: notes, and sessions whose messages are not kept."""
     for one in found.matches(search.weights, ENTRY, ENTRIES):
         if one.session is not None and found.has_messages(one.session):
             continue
-        content, session, when = entry(one.position)
-        if content:
+        content, session, when, place = entry(one.position)
+        if content and scope.holds(place):
             text, score = search.best_line(content)
             yield Hit("history", text, when, session, None, f"history:{one.position}", score)
 

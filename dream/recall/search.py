@@ -19,10 +19,12 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, SettingsError, SpendingLimit
+from dream.memory import place_of
 from dream.recall import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken
 from dream.recall.search_index import (
     BY_SPEAKER,
     ENTRY,
+    IN_PLACE,
     IN_SESSION,
     K1,
     MESSAGE,
@@ -57,6 +59,7 @@ from dream.text.words import (
     without_said_on,
     words,
 )
+from dream.workspace.places import Scope
 
 if TYPE_CHECKING:
     from dream.directory import Workspace
@@ -110,6 +113,9 @@ MARGIN = 4  # times as many hits as are wanted, among which unlike ones are look
 PATIENCE = 10.0  # seconds for the vector of a query
 
 
+EVERYTHING = Scope(every=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is searched for: the terms of a query, and what a hit must be of. Days are included."""
@@ -125,6 +131,7 @@ class Wanted:
     today: date | None = None  # for days that the query names from it: last week; None: as the clock says
     half_life_days: float = 0.0  # after which an entry or a message counts half; 0: age does not count
     mmr: float = 1.0  # below 1, hits unlike those before them come sooner: lambda of maximal marginal relevance
+    scope: Scope = EVERYTHING  # what may be given where the search is asked
 
     def has_session(self, key: str | None) -> bool:
         """Return whether a session is asked for, itself or by the agent that its key begins with."""
@@ -172,7 +179,7 @@ class Search:
         self._lines = (
             [
                 _MemoryLine(place, without_bullet(line).strip(), Counter(terms(line)))
-                for place, line in memory_lines(workspace, wanted.as_of)
+                for place, line in memory_lines(workspace, wanted.as_of, wanted.scope)
             ]
             if workspace and "memory" in wanted.kinds
             else []
@@ -291,9 +298,10 @@ class Search:
         counts = self._index.counts({*terms(told.text)} - self._all.keys())
         names = {term: 1.0 for term, count in counts.items() if count <= NAMES}
         places = self._index.matches(
-            names, MESSAGE, NAMES, (_when(told).toordinal(), self._bounds()[1]), self._within()
+            names, MESSAGE, NAMES, (_when(told).toordinal(), self._bounds()[1]), self._within(), self._among()
         )
-        said = [of_message(one, told.score) for place in places if (one := self._index.said(place)) is not None]
+        near = (one for place in places if (one := self._index.said(place)) is not None)
+        said = [of_message(one, told.score) for one in near if self._wanted.scope.holds(one.place)]
         left = [
             hit
             for hit in said
@@ -371,12 +379,12 @@ class Search:
         """Yield the best line of each entry that holds some of the words."""
         if self._workspace is None or "history" not in self._wanted.kinds or self._wanted.speaker:
             return
-        found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within())
+        found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within(), self._among())
         cursors = [one.position for one in found]
         replaced = self._index.counts(f"{REREADS}{cursor}" for cursor in cursors)
         for entry in self._workspace.history.numbered(cursors):
             there = self._wanted.as_of is None or self._wanted.as_of.has(entry.when)
-            if there and f"{REREADS}{entry.cursor}" not in replaced:
+            if there and self._wanted.scope.holds(entry.place) and f"{REREADS}{entry.cursor}" not in replaced:
                 yield from self._entry(entry)
 
     def _entry(self, entry: Entry) -> Iterator[Hit]:
@@ -403,7 +411,7 @@ class Search:
         """Yield the best messages, more than `limit`, for some of them may be told already."""
         if "message" not in self._wanted.kinds:
             return
-        found = self._index.matches(self._all, MESSAGE, CANDIDATES, self._bounds(), self._within())
+        found = self._index.matches(self._all, MESSAGE, CANDIDATES, self._bounds(), self._within(), self._among())
         own = {one.number for one in found}
         judged = sorted(self._judged(found), key=lambda one: -one[0])
         least = BESIDE * (judged[0][0] if judged else 0.0)
@@ -414,7 +422,9 @@ class Search:
             if (left <= 0 and place.number not in needed) or (place.number not in own | meant and score < least):
                 continue
             said = self._index.said(place)
-            if said is None or (place.number not in own and not (self._is_wanted(said) and says(said.text))):
+            if said is None or not self._wanted.scope.holds(said.place):
+                continue
+            if place.number not in own and not (self._is_wanted(said) and says(said.text)):
                 continue
             hit = of_message(said, score)
             if not self._has(hit):
@@ -518,10 +528,16 @@ class Search:
         filed = ((IN_SESSION, asked.session), (OF_SOURCE, asked.source), (BY_SPEAKER, speaker))
         return [kind + mend_surrogates(name) for kind, name in filed if name is not None]
 
+    def _among(self) -> list[str]:
+        """Return what a document must be filed under one of: the places that it may be of."""
+        ids = self._wanted.scope.ids
+        return [] if ids is None else [IN_PLACE + one for one in sorted(ids)]
+
     def _is_wanted(self, said: KeptMessage) -> bool:
         """Return whether a message that stands beside others is one that is asked for; a tool's output is not."""
         asked = self._wanted.speaker
         by = asked is None or asked.casefold() in (said.role, (said.name or "").casefold())
+        by = by and self._wanted.scope.holds(said.place)
         return by and self._wanted.has_session(said.session) and said.role != "tool"
 
     def _promoted(self, found: list[Hit]) -> list[Hit]:
@@ -557,7 +573,16 @@ def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     rejected = taken_back(workspace)
     with caught_up(workspace.history) as index:
         found = Search(index, wanted, workspace, settings_of(workspace)).hits(limit + len(rejected))
-    return [hit for hit in found if not rejected or not is_taken_back(hit.text, rejected)][:limit]
+    kept = [hit for hit in found if not rejected or not is_taken_back(hit.text, rejected)][:limit]
+    return named(workspace, kept)
+
+
+def named(workspace: Workspace, found: Sequence[Hit]) -> list[Hit]:
+    """Return hits each with the name of its place."""
+    places = workspace.places()
+    names = [place_of(hit.cite.rpartition(":")[0]) if hit.kind == "memory" else hit.place for hit in found]
+    known = {name: place.name for name in names if (place := places.named(name)) is not None}
+    return [replace(hit, place=known.get(name, name)) for hit, name in zip(found, names, strict=True)]
 
 
 def taken_back(workspace: Workspace) -> list[frozenset[str]]:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,7 +47,7 @@ HISTORY = "history"  # the name of the source that entries come from
 K1, B = 1.0, 0.5  # BM25
 AGENTS = ("assistant", "tool", "system")  # who tells nothing of himself
 # What a document can be asked for beside its words; no word begins with these.
-IN_SESSION, OF_SOURCE, BY_SPEAKER, OF_ONESELF, REREADS = "\1", "\2", "\3", "\4", "\5"
+IN_SESSION, OF_SOURCE, BY_SPEAKER, OF_ONESELF, REREADS, IN_PLACE = "\1", "\2", "\3", "\4", "\5", "\6"
 
 _DOC = "id, recall_doc.session, position, file, start, day, speaker, marks"
 _BEGUN = "SELECT id FROM recall_session WHERE key >= ? AND key < ? || char(1114111) LIMIT 2"
@@ -147,19 +147,25 @@ class SearchIndex:
         return dict(self._rows(query, *some))
 
     def matches(
-        self, weights: Mapping[str, float], kind: int, limit: int, days: Days = (None, None), within: Sequence[str] = ()
+        self,
+        weights: Mapping[str, float],
+        kind: int,
+        limit: int,
+        days: Days = (None, None),
+        within: Sequence[str] = (),
+        among: Sequence[str] = (),
     ) -> list[Found]:
         """Return the documents of a kind that hold any of the terms, the best `limit` by BM25, best first.
 
         How often one holds a term doesn't count, only that it does. They lie between two days and are filed under all
-        of `within`.
+        of `within`, and under any of `among`, if there are some.
         """
         terms = sorted(weights, key=lambda one: -weights[one])
         looked = self._places(terms, kind)
         held: dict[int, dict[int, int]] = {}  # which terms, as bits, the documents of each part hold
         late: list[str] = []  # terms of which only the best documents are asked
-        narrowed = bool(within) or days != (None, None)
-        left = END if within else POSTINGS
+        narrowed = bool(within or among) or days != (None, None)
+        left = END if within or among else POSTINGS
         rest, least = sum(weights.values()), 0.0
         for at, term in enumerate(terms):
             left -= sum(map(len, looked[term].values()))
@@ -174,6 +180,11 @@ class SearchIndex:
             rest, least = rest - weights[term], weights[term]
         for filed in self._places(within, kind).values():
             held = {part: _only(some, filed.get(part, ())) for part, some in held.items()}
+        if among:
+            filed_in = self._places(among, kind).values()
+            held = {
+                part: _only(some, [*chain(*(one.get(part, ()) for one in filed_in))]) for part, some in held.items()
+            }
         sums = _SetWeights(terms, weights)
         best = heapq.nlargest(limit, self._normalised(held, kind, days, sums, sums.cut(held, limit)))
         found: list[tuple[float, int, frozenset[str]]] = []
@@ -327,7 +338,7 @@ def _messages(kept: Messages, path: Path, before: int) -> _Part:
             day = said.at.toordinal() if said.at else None
             speaker = (said.name or said.role).casefold()
             own = [OF_ONESELF + fact for fact in own_facts(said.text)] if speaker not in AGENTS else []
-            filed = (*_filed(said.session), BY_SPEAKER + said.role, BY_SPEAKER + speaker, *own)
+            filed = (*_filed(said.session), IN_PLACE + said.place, BY_SPEAKER + said.role, BY_SPEAKER + speaker, *own)
             by = said.role if said.role == "tool" else speaker  # who says "bash" or "read" names no tool
             documents.append(
                 _Document(
@@ -356,7 +367,7 @@ def _next(history: History, read: Mapping[str, tuple[int, bytes]]) -> _Part | No
         _Document(
             *(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, 0),
             terms(one.content),
-            (*_filed(one.session), *(f"{REREADS}{cursor}" for cursor in one.rereads)),
+            (*_filed(one.session), IN_PLACE + one.place, *(f"{REREADS}{cursor}" for cursor in one.rereads)),
         )
         for one in entries
         if one.content

@@ -16,6 +16,7 @@ from dream.workspace.files import number
 
 if TYPE_CHECKING:
     from dream.directory import Workspace
+    from dream.workspace.places import Scope
 
 LAST_DREAM = "before the last dream"
 _SHA = re.compile(r"[0-9a-f]{4,40}|HEAD(?:~\d+)?")
@@ -90,7 +91,7 @@ def then(workspace: Workspace, named: str, now: datetime) -> Then:
     return _at(workspace, _last_before(workspace, at), at)
 
 
-def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], int]) -> str:
+def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], int], scope: Scope) -> str:
     """Lay out memory as it stood then, with what had not been dreamt; without what a person took back since.
 
     A line that a restore has taken out since says so.
@@ -105,12 +106,14 @@ def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], 
     def kept(row: str) -> str:
         return f"{row} (until {over[row]:%-d %B %Y}, restored over)" if row in over else row
 
+    files = [path for path in then.files if is_memory(path) and not is_archive(path) and scope.shows(path)]
+    given = {path: scope.text(path, then.text(path)).splitlines() for path in files}
     texts = {
-        path: "\n".join(kept(row) for row in then.text(path).splitlines() if not is_taken_back(row, rejected))
-        for path in then.files
-        if is_memory(path) and not is_archive(path) and not began.issuperset(then.text(path).splitlines())
+        path: "\n".join(kept(row) for row in rows if not is_taken_back(row, rejected))
+        for path, rows in given.items()
+        if not began.issuperset(rows)
     }
-    said = (entry for entry in workspace.history.backwards() if then.has(entry.when))
+    said = (entry for entry in workspace.history.backwards() if then.has(entry.when) and scope.holds(entry.place))
     return context.block(texts, context.undreamt(said, then.cursor()), tokens, count)
 
 

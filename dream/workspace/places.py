@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
 from dream.errors import WorkspaceError
-from dream.memory import KNOWN_PLACES, PLACE_NAME
+from dream.memory import KNOWN_PLACES, PLACE_NAME, files_of, place_of, public
 from dream.workspace.files import read_bytes, read_text, replace_file
 from dream.workspace.lock import FileLock
 
@@ -51,6 +51,68 @@ class KnownPlace:
     remotes: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+
+    @property
+    def is_group(self) -> bool:
+        """Return whether it is a chat in which several people write."""
+        return bool(self.chats)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Its two memory files."""
+        return files_of(self.name)
+
+    @property
+    def called(self) -> frozenset[str]:
+        """What it is called where people talk of it: its name, the last part of each path and remote, its chat."""
+        return frozenset((self.name, *map(_last, (*self.paths, *self.remotes)), *self.chats))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What may be given in a place, or nowhere in particular: its own and everywhere's; for a group its own alone.
+
+    With `every` it is all there is, for a person who asks for it.
+    """
+
+    place: KnownPlace | None = None
+    every: bool = False
+
+    @property
+    def is_group(self) -> bool:
+        """Return whether what is given is read by several people."""
+        return not self.every and self.place is not None and self.place.is_group
+
+    @property
+    def ids(self) -> frozenset[str] | None:
+        """Where something must have been said: ids, "" for nowhere in particular; None for anywhere."""
+        if self.every:
+            return None
+        own = frozenset((self.place.id, *self.place.also)) if self.place else frozenset[str]()
+        return own if self.is_group else own | {""}
+
+    def holds(self, place: str) -> bool:
+        """Return whether what was said in the place with this id may be given."""
+        return self.ids is None or place in self.ids
+
+    def shows(self, file: str) -> bool:
+        """Return whether lines of a file may be given: a memory file, or one of the archive, by path or as it is cited.
+
+        A group is given SOUL.md without the rules that are private.
+        """
+        if self.every:
+            return True
+        path = PurePosixPath(file)
+        name = path.name.partition(".")[0] if path.parent.name == "archive" and path.name.count(".") > 1 else ""
+        if name or (name := place_of(file)):
+            return self.place is not None and name == self.place.name
+        return not self.is_group or file == "SOUL.md"
+
+    def text(self, file: str, text: str) -> str:
+        """Return what may be given of a memory file's text."""
+        if not self.shows(file):
+            return ""
+        return public(text) if self.is_group and file == "SOUL.md" else text
 
 
 def wanted(root: Path, committed: Mapping[str, bytes]) -> dict[str, bytes | None]:
@@ -93,12 +155,58 @@ class Places:
         self._path = root / KNOWN_PLACES
         self._lock = FileLock(private / LOCK)
         self._home = Path(os.path.realpath(home))
+        self._root = Path(os.path.realpath(root))
         self._known = list(_read(self._path))
         self._found: dict[tuple[str, str], str] = {}
 
     def all(self) -> tuple[KnownPlace, ...]:
         """Return every place that is known."""
         return tuple(self._known)
+
+    def named(self, key: str) -> KnownPlace | None:
+        """Return the place with this id; None for "". One that the file has lost is named by its id."""
+        found = next((place for place in self._known if key in (place.id, *place.also)), None)
+        return found or (KnownPlace(key, key) if key else None)
+
+    def by_name(self, name: str) -> KnownPlace | None:
+        """Return the place of this name, in whatever capitals."""
+        return next((place for place in self._known if place.name.casefold() == name.casefold()), None)
+
+    def of_file(self, file: str) -> KnownPlace | None:
+        """Return the place that a memory file belongs to; None for one of the three."""
+        return self.by_name(place_of(file)) or self.named(place_of(file))
+
+    def at(self, cwd: str = "", chat: str = "") -> KnownPlace | None:
+        """Return the known place of a working directory or a chat; None for nowhere in particular, or an unknown one.
+
+        Nothing is noted.
+        """
+        if chat:
+            return next((place for place in self._known if chat in place.chats), None)
+        project = self._project(cwd)
+        return next((place for place in self._known if project and project in place.paths), None)
+
+    def for_note(self, cwd: str, chat: str = "") -> str:
+        """Return the id of where a note is typed: in a chat, a repository or a known project; else "".
+
+        Raises WorkspaceError where a new one can't be noted.
+        """
+        if found := self.at(cwd, chat):
+            return found.id
+        project = self._project(cwd)
+        if chat or (project and os.path.lexists(Path(project) / ".git")):
+            return self._of_chat(chat) if chat else self._of_directory(cwd)
+        return ""
+
+    def _project(self, cwd: str) -> str:
+        """Return the path of the project that holds a directory; "" for none, and for the workspace itself."""
+        project = _project(cwd, self._home, [path for place in self._known for path in place.paths])
+        return "" if project and Path(project).is_relative_to(self._root) else project
+
+    def scope(self, cwd: str = "", chat: str = "") -> Scope:
+        """Return what may be given in a working directory or a chat; an unknown chat is a group all the same."""
+        found = self.at(cwd, chat)
+        return Scope(found or (KnownPlace("unknown", "", chats=(chat,)) if chat else None))
 
     def of(self, message: Message) -> str:
         """Return the id of where a message was said, "" for nowhere in particular; a place is noted when it is new.
@@ -117,7 +225,7 @@ class Places:
         return known() or self._noted(known, chat, chats=(chat,))
 
     def _of_directory(self, cwd: str) -> str:
-        project = _project(cwd, self._home, [path for place in self._known for path in place.paths])
+        project = self._project(cwd)
         if not project:
             return ""
 

@@ -40,7 +40,8 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def dream(*arguments: object, program: str = "main", stdin: str = "", cwd: Path | None = None, **more: str) -> Ended:
-    """Run `dream` in a pipe; `program` is main, main_log or main_restore."""
+    """Run `dream` in a pipe, in no project where `cwd` names none; `program` is main, main_log or main_restore."""
+    cwd = cwd or Path(environment(more).get("HOME", ROOT))
     # What an interpreter begins with, and what comes before anything is loaded, has to be a process from its start.
     if "--detach" in arguments or any(name.startswith(("LC_", "PYTHON")) for name in more):
         line = command(*arguments, program=program)

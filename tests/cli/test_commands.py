@@ -171,7 +171,7 @@ def test_log_lists_newest_first_with_short_shas(dreamt: Path) -> None:
     changes = dream("log", "-w", dreamt, "--json").json
     lines = dream("log", "-w", dreamt).out.splitlines()
 
-    assert [change["kind"] for change in changes] == ["dream", "dream", "dream", "init"]
+    assert [change["kind"] for change in changes] == ["dream", "dream", "dream", "dream", "init"]
     assert [line.split()[0] for line in lines] == [change["sha"][:10] for change in changes]
     assert changes[0].keys() >= {"sha", "time", "kind", "subject", "entries", "files"}
 

@@ -20,7 +20,7 @@ from mcp_types import version
 
 from dream import mcp, pipeline
 from dream.directory import Workspace
-from dream.mcp import calls
+from dream.mcp import Where, calls
 from dream.settings import Settings
 from dream.text import tokens
 from tests import readme
@@ -32,6 +32,7 @@ from tests.workspaces import distrusted, fresh
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC", durable=False)
 T = TypeVar("T")
+CRUMB = Where("/home/lena/crumb")
 
 
 @pytest.fixture
@@ -42,18 +43,26 @@ def workspace(tmp_path: Path) -> Workspace:
     return made
 
 
-def asked(workspace: Workspace | Path, deed: Callable[[Client], Awaitable[T]], *, read_only: bool = False) -> T:
+def asked(
+    workspace: Workspace | Path,
+    deed: Callable[[Client], Awaitable[T]],
+    *,
+    read_only: bool = False,
+    where: Where = calls.NOWHERE,
+) -> T:
     """Do something with a client of a server in this process."""
     root = workspace if isinstance(workspace, Path) else workspace.root
 
     async def run() -> T:
-        async with Client(calls.server(lambda: Workspace.open(root), read_only=read_only)) as client:
+        async with Client(calls.server(lambda: Workspace.open(root), read_only=read_only, where=where)) as client:
             return await deed(client)
 
     return anyio.run(run)
 
 
-def call(workspace: Workspace | Path, tool: str, *, read_only: bool = False, **given: object) -> tuple[str, bool]:
+def call(
+    workspace: Workspace | Path, tool: str, *, read_only: bool = False, where: Where = calls.NOWHERE, **given: object
+) -> tuple[str, bool]:
     """Call a tool; return what it says, and whether that is an error."""
 
     async def deed(client: Client) -> tuple[str, bool]:
@@ -62,7 +71,7 @@ def call(workspace: Workspace | Path, tool: str, *, read_only: bool = False, **g
         assert content.type == "text"
         return content.text, done.is_error
 
-    return asked(workspace, deed, read_only=read_only)
+    return asked(workspace, deed, read_only=read_only, where=where)
 
 
 def test_what_is_searched_comes_quoted_with_citations_that_open(workspace: Workspace) -> None:
@@ -110,18 +119,18 @@ def test_the_demo_is_searched_explained_and_shown_as_the_docs_say(tmp_path: Path
     root = tmp_path / "ws"
     dream("demo", root)
 
-    found, _ = call(root, "memory_search", query="where does Lena live", limit=2)
-    why, _ = call(root, "memory_why", text="Lisbon")
-    context, _ = call(root, "memory_context", tokens=600, query="bakeries")
+    found, _ = call(root, "memory_search", query="where does Lena live", limit=2, where=CRUMB)
+    why, _ = call(root, "memory_why", text="Lisbon", where=CRUMB)
+    context, _ = call(root, "memory_context", tokens=600, query="bakeries", where=CRUMB)
 
     assert found == readme.block("what memory_search finds")
     assert '"I moved to Lisbon last weekend' in why
     assert " dream: " in why
-    assert "[history:6] 2026-11-13, said in claude-code:crumb-friday-1113" in why
+    assert "[history:7] 2026-11-13, said in claude-code:crumb-friday-1113" in why
     assert (
         "    user: I moved to Lisbon last weekend, so I'm no longer in Porto. [claude-code:crumb-friday-1113#0]" in why
     )
-    assert context == Workspace.open(root).context(600, query="bakeries")
+    assert context == Workspace.open(root).context(600, query="bakeries", place="crumb")
     assert call(root, "memory_why", text="zeppelin")[0].startswith("No line of memory says that;")
 
 

@@ -1,0 +1,112 @@
+"""Where a finding holds: in the place where it was said, unless the reader says everywhere and the words allow it.
+
+No list of words decides: a rule stays in its place where the user's sentence names the place, or holds a path or a
+host. What a group's member asks stands in the group's SOUL.md as far as it shapes form; what names anything waits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dream.dreaming.draft import added, lines
+from dream.dreaming.evidence import BatchEvidence
+from dream.memory import like, place_of
+from dream.models import Finding, MemoryFile
+from dream.provenance.copied import points_at
+from dream.text.alike import same_fact
+from dream.text.tongues import guess
+from dream.text.words import without_bullet
+from dream.workspace.places import KnownPlace
+
+HEARD = 3  # projects in which a rule was said, for it to be proposed for everywhere
+# What a path, a host, an address or a command is written with: slashes, backquotes, @, and a point or colon in a word.
+_POINTED = re.compile(r"[\\/`@]|\w[.:]\w|(?<!\w)--?\w")
+_CAPITAL = re.compile(r"(?<=[\w,;)] )[A-ZÀ-ÖØ-Þ]\w|[a-zß-öø-ÿ][A-ZÀ-ÖØ-Þ]")
+
+
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """A rule that was said in several projects, and where: citations of its lines."""
+
+    line: str
+    cites: tuple[str, ...]
+
+
+def scoped(
+    findings: Iterable[Finding], place: KnownPlace | None, evidence: BatchEvidence, files: Mapping[MemoryFile, str]
+) -> tuple[Finding, ...]:
+    """Return findings each with the file of its scope, for a batch that was said in `place`.
+
+    What would reach beyond the place and may not stays in it, and takes no line away beyond it.
+    """
+    if place is None:
+        return tuple(findings)
+    found: list[Finding] = []
+    narrowed: set[str] = set()  # lines beyond the place whose successors stay in it
+    soul, memory = place.files
+    for one in findings:
+        if place_of(one.file) or _may_reach(one, place, evidence, files):
+            if not (one.remove and one.line in narrowed):
+                found.append(one)
+        elif one.remove:
+            continue
+        else:
+            narrowed.add(one.line)
+            found.append(replace(one, file=soul if one.file == "SOUL.md" else memory, line="", heading=""))
+    return tuple(found)
+
+
+def _may_reach(one: Finding, place: KnownPlace, evidence: BatchEvidence, files: Mapping[MemoryFile, str]) -> bool:
+    """Return whether what was said in a place may change a file beyond it."""
+    if one.file not in files:
+        return False
+    if one.file == "USER.md":
+        return not place.is_group or evidence.source(one.text, one.entries).voice == "user"
+    sentence = evidence.written(one, files) if one.file == "SOUL.md" and not one.remove else None
+    if place.is_group and (one.file != "SOUL.md" or sentence is None):
+        return False
+    said = [one.text, one.because, sentence.text if sentence else ""]
+    return not any(names_place(text, place) for text in said)
+
+
+def names_place(text: str, place: KnownPlace) -> bool:
+    """Return whether a text names a place, or holds a path or a host."""
+    return _POINTED.search(text) is not None or any(points_at(name, text) for name in place.called)
+
+
+def names_something(text: str, names: Iterable[str]) -> bool:
+    """Return whether what a member asks names a path, command, number, address or somebody: then it is more than form.
+
+    German writes every noun with a capital, so that there only capitals within a word tell a name.
+    """
+    capitals = [found[0] for found in _CAPITAL.finditer(text)]
+    named = [one for one in capitals if not (one[0].isupper() and guess(text) == "de")]
+    signs = _POINTED.search(text) or any(letter.isdigit() for letter in text)
+    return bool(signs or named or any(name and points_at(name, text) for name in names))
+
+
+def repeated(
+    place: KnownPlace, before: str, after: str, texts: Mapping[MemoryFile, str], groups: Iterable[str]
+) -> list[Recurring]:
+    """Return the rules that a dream adds to a project and that other projects have too, HEARD of them in all.
+
+    `before` and `after` are the text of its rules, `texts` those of all files, and `groups` the names of group chats.
+    """
+    soul = place.files[0]
+    others = {file: text for file, text in texts.items() if place_of(file) and like(file) == "SOUL.md" and file != soul}
+    others = {file: text for file, text in others.items() if place_of(file) not in set(groups)}
+    found = []
+    for line in added(before, after):
+        cites = [cite for file, text in {soul: after, **others}.items() for cite in _cites(line, file, text)]
+        known = any(same_fact(line, other) for other in lines(texts.get("SOUL.md", "")))
+        if not line.startswith("#") and not known and len(cites) >= HEARD:
+            found.append(Recurring(without_bullet(line).strip(), tuple(cites)))
+    return found
+
+
+def _cites(line: str, file: MemoryFile, text: str) -> Sequence[str]:
+    """Return the citation of the first line of a file that says the same."""
+    rows = enumerate(text.splitlines(), start=1)
+    return [f"{file}:{number}" for number, row in rows if row.strip() and same_fact(line, row)][:1]
