@@ -263,7 +263,7 @@ class Dreamer:
         cursors = giveway.replaced(self._workspace.history, batch)
         if not cursors:
             return found, ()
-        texts = giveway.given_way(self._workspace, found, cursors)
+        texts = giveway.given_way(self._workspace, found, cursors, batch)
         return replace(found, texts=texts), giveway.restored_over(self._workspace, found.texts)
 
     def _edit(

@@ -27,17 +27,22 @@ def replaced(history: History, batch: Sequence[Entry]) -> frozenset[int]:
     return frozenset(cursors)
 
 
-def given_way(workspace: Workspace, found: Snapshot, cursors: Collection[int]) -> dict[MemoryFile, str]:
-    """Return the files without the lines that rest on `cursors` alone.
+def given_way(
+    workspace: Workspace, found: Snapshot, cursors: Collection[int], batch: Sequence[Entry]
+) -> dict[MemoryFile, str]:
+    """Return the files without the lines that rest on `cursors` alone, and on some that `batch` itself read again.
+
+    What rests on those of batches before it has given way there, or was found again.
 
     What a person wrote, or accepted in review, stays.
     """
+    own = {cursor for entry in batch for cursor in entry.rereads}
     lines = [(file, line) for file, text in found.texts.items() for line in trace.facts(text)]
     accepted = {step.change.sha for step in trace.steps(workspace) if _DECIDED.search(step.change.subject)}
     gone = {
         (origin.file, origin.line)
         for origin in trace.trace(workspace, lines)
-        if origin.entries
+        if not own.isdisjoint(origin.entries)
         and set(origin.entries) <= set(cursors)
         and accepted.isdisjoint(origin.commits)
         and origin.line.rstrip() not in found.person_lines.get(origin.file, ())

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from dream.workspace.workspace import Workspace
 
 from dream import pipeline
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.talk import Talk
+from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
 from dream.models import Message

@@ -270,7 +270,7 @@ def test_an_excerpt_is_cut_where_most_of_the_question_stands() -> None:
 
 def test_the_commands_print_hits_and_open_them(workspace: Workspace) -> None:
     found = called(workspace.root, "search", "HS-214", "--json").json
-    assert set(found[0]) == {"kind", "text", "when", "until", "session", "speaker", "cite", "score"}
+    assert set(found[0]) == {"kind", "text", "when", "until", "session", "speaker", "place", "cite", "score"}
     assert "HS-214" in called(workspace.root, "search", "HS-214").out
     assert called(workspace.root, "search", "zeppelin").status == 0
     opened = called(workspace.root, "get", found[0]["cite"], "--json").json
