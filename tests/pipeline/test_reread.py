@@ -123,9 +123,7 @@ def test_an_entry_whose_message_is_gone_stays_as_it_is(workspace: Workspace) -> 
 
 def test_what_a_restore_took_out_waits_for_a_person(workspace: Workspace) -> None:
     again(workspace)
-    log = (change.sha for change in workspace.git.log())
-    newest = next(sha for sha in log if "+- The user lives in Lisbon" in workspace.git.show(sha).diff)
-    dream("restore", newest, "--only", "--yes", "-w", workspace.root)
+    restore_batch(workspace, WANTED.batch, now=NOW)
     assert "lives in Lisbon" not in workspace.read_file("USER.md")
     for entry in list(workspace.history.after(0)):
         if entry.rereads and "Lisbon" in entry.content:  # as another model would read the same messages once more
