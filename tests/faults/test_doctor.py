@@ -359,7 +359,7 @@ def test_a_workspace_of_an_older_version_has_lost_nothing(decided: Path, tmp_pat
 
 def test_what_is_forgotten_is_no_loss(decided: Path, tmp_path: Path) -> None:
     root = copy(decided, tmp_path / "w")
-    words = json.loads(said(root).read_bytes().splitlines()[0])["text"][:20]
+    words = json.loads(said(root).read_bytes().splitlines()[0])["text"][4:19]
 
     assert called(root, "forget", words, "--yes").status == 0
 

@@ -45,7 +45,8 @@ def _dreamt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     night(workspace, "[MEMORY/Facts] The mirror service listens on port 7392 {}")
     night(workspace, "[MEMORY/Facts] The API of crumb runs on port 8080 {}")
     text = workspace.read_file(MEMORY)
-    more = "- The mirror service is listening on port 7392\n- Port 8080 is used by the API of crumb\n\n## Oddments\n\n\n\n## Decisions"
+    more = "- The mirror service is listening on port 7392\n- Port 8080 is used by the API of crumb\n"
+    more += "\n## Oddments\n\n\n\n## Decisions"
     (workspace.root / MEMORY).write_text(text.replace("## Decisions", more), encoding="utf-8")
     return workspace.root
 
