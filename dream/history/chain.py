@@ -7,17 +7,14 @@ puts a new one in its place.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dream.history.checksums import FIRST, checksum, is_as_written, marked, more_after
-from dream.history.entries import BrokenRow, Outline, checked, is_ours, is_whole, legible_cursor, outline
+from dream.history.entries import BrokenRow, Outline, checked, cursor_at_once, is_ours, is_whole, outline
 from dream.workspace.files import CHUNK, LOST, Records, lines, lines_backwards
-
-_CURSOR = re.compile(rb'\s*\{\s*"cursor"\s*:\s*(\d{1,15})\s*[,}]')
 
 Range = tuple[int, int]  # the first and the last cursor
 Lost = Callable[[], Iterable[Range]]  # the losses that are known: asked for only where one shows
@@ -32,12 +29,6 @@ def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes
             except BrokenRow as fault:
                 row = fault
             yield offset, line, row
-
-
-def cursor_at_once(line: bytes) -> int:
-    """Return the cursor that a line begins with, unparsed; 0 where it begins with something else."""
-    found = _CURSOR.match(line)
-    return int(found[1]) if found else 0
 
 
 def settled_end(descriptor: int, start: int, end: int) -> int:
@@ -114,7 +105,7 @@ class Chain:
 
     def damaged(self, line: bytes) -> None:
         """Go on to a line that is no entry."""
-        found, cursor = checksum(line), legible_cursor(line)
+        found, cursor = checksum(line), cursor_at_once(line) if is_ours(line) else 0
         self.last, self.loose = marked(line, found).decode(), found is None
         self.given = max(self.given, cursor)
         if cursor == self.highest + 1:  # a cursor may be what is damaged
@@ -140,7 +131,7 @@ def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> It
     A line that still has the bytes its checksum is of is not parsed.
     """
     for offset, line in lines(descriptor, start, end):
-        found, cursor, flaw = checksum(line), legible_cursor(line), ""
+        found, cursor, flaw = checksum(line), cursor_at_once(line), ""
         whole = found is not None and cursor > 0 and is_as_written(line, found)
         if found and whole and cursor == chain.highest + 1 and found[1].decode() == chain.last:
             chain.stands_at(cursor, found[2].decode())

@@ -23,6 +23,7 @@ DIGEST_CHARS = 8  # of a message's identity: 48 bits in base64
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
 EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
 _BEGINNING = re.compile(rb'\{"cursor":(\d{1,15}),"timestamp":"')  # of every line of ours
+_CURSOR = re.compile(rb'\s*\{\s*"cursor"\s*:\s*(\d{1,15})\s*[,}]')
 _KNOWN = [one.name for one in fields(NewEntry) if one.name not in ("content", "session", "tokens")]
 VOICES = frozenset(get_args(Voice))
 _OLDER_VOICES: tuple[tuple[str, Voice], ...] = (
@@ -169,9 +170,9 @@ def is_ours(line: bytes) -> bool:
     return _BEGINNING.match(line) is not None
 
 
-def legible_cursor(line: bytes) -> int:
-    """Return the cursor at the beginning of a damaged line of ours; 0 where none can be read."""
-    found = _BEGINNING.match(line)
+def cursor_at_once(line: bytes) -> int:
+    """Return the cursor that a line begins with, unparsed; 0 where it begins with something else."""
+    found = _CURSOR.match(line)
     return int(found[1]) if found else 0
 
 

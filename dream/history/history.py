@@ -24,8 +24,8 @@ import orjson
 
 from dream.errors import HistoryError
 from dream.history.archive import Archived, already_moved, archived, chain_of, highest
-from dream.history.chain import Chain, Range, accepted, cursor_at_once, flaws, line_at, missing, outlined, settled_end
-from dream.history.entries import HIGHEST, BrokenRow, decode, is_ours, is_whole
+from dream.history.chain import Chain, Range, accepted, flaws, line_at, missing, outlined, settled_end
+from dream.history.entries import HIGHEST, BrokenRow, cursor_at_once, decode, is_ours, is_whole
 from dream.history.messages import KeptMessage, MessageFlaw, Messages
 from dream.history.sessions import SessionTails, Tail
 from dream.history.writer import StalePosition, Writer, highest_given

@@ -124,16 +124,18 @@ class SessionTails:
         """Ask the index for each of `values`, once it holds the files of the archive and no others."""
         if not archive:
             return []
-        for _ in range(2):
-            asked = self._index.read(
-                lambda db: (
-                    [row for one in values for row in db.execute(query, one)] if self._is_full(db, archive) else None
-                )
-            )
-            if asked is not None:
-                return asked
-            self._index.change(lambda db: self._complete(db, archive))
-        raise HistoryError(f"{self._folder} changes while it is read; run the command again.")
+
+        def asked(db: Connection) -> list[Any]:
+            return [row for one in values for row in db.execute(query, one)]
+
+        def completed(db: Connection) -> list[Any]:
+            self._complete(db, archive)
+            return asked(db)
+
+        found = self._index.read(lambda db: asked(db) if self._is_full(db, archive) else None)
+        if found is None and (found := self._index.change(completed)) is None:
+            raise HistoryError(f"{self._folder} can't be looked up: SQLite fails in memory too.")
+        return found
 
     def _is_full(self, db: Connection, archive: Sequence[Archived]) -> bool:
         if archive == self._full:  # their sizes were compared; the index may have been removed since
@@ -146,7 +148,7 @@ class SessionTails:
     def _sizes(self, archive: Sequence[Archived]) -> set[tuple[str, int]]:
         return {(file.name, (self._folder / file.name).stat().st_size) for file in archive}
 
-    def _complete(self, db: Connection, archive: Sequence[Archived]) -> bool:
+    def _complete(self, db: Connection, archive: Sequence[Archived]) -> None:
         held, there = _held(db), self._sizes(archive)
         if held - there:  # of another log, or a file is gone
             for statement in ("delete from archived", "delete from session", "delete from message"):
@@ -160,7 +162,6 @@ class SessionTails:
         for file in archive:  # the oldest first, as in the log
             if file.name in new:
                 self._fill(db, file)
-        return True
 
     def _fill(self, db: Connection, file: Archived) -> None:
         known = Known()

@@ -390,14 +390,8 @@ class Records:
         return (row for line in self._lines() if (row := _row(line)) is not None)
 
     def backwards(self) -> Iterator[dict[str, Any]]:
-        """Yield them from the last to the first; reads only as far as it is asked."""
-        with explained("read", self.path):
-            if not self.path.exists():
-                return
-            with opened(self.path) as descriptor:
-                for _, line in lines_backwards(descriptor, 0, os.fstat(descriptor).st_size):
-                    if (row := _row(line)) is not None:
-                        yield row
+        """Yield them from the last to the first."""
+        return (row for line in reversed(self._lines()) if (row := _row(line)) is not None)
 
     def _lines(self) -> list[bytes]:
         return (read_bytes(self.path) or b"").splitlines()

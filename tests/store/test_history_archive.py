@@ -169,6 +169,5 @@ def known(log_: History) -> tuple[object, ...]:
         log_.tails(SESSIONS),
         log_.last_cursor(),
         log_.holders(firsts),
-        [log_.has_branches(session) for session in SESSIONS],
         cursors(list(log_.after(3))),
     )
