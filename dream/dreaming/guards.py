@@ -317,7 +317,8 @@ def _whose(source: EntryLine, evidence: BatchEvidence) -> str:
         "agent": "the agent says it, not the user",
         "other": evidence.stranger(source.by),
     }
-    return said.get(source.voice or "", "no message of the user's is cited for it")
+    nobody = "the user only supposes it, or tells what others say" if source.cites else ""
+    return said.get(source.voice or "", nobody or "no message of the user's is cited for it")
 
 
 def _is_plain_heading(line: str) -> bool:

@@ -2,8 +2,8 @@
 
 Cite, then check: a reader ends each line with the numbers of its messages, `{118}` or `{118,120}`, and may put the
 user's own words below a wish, a rule or a correction, behind `>`. Code takes both off the text. A citation holds where
-such messages are there and say a word of the line; else the one message that plainly says the line takes its place.
-The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a tool's
+such messages are there and one of them says a word of the line; else the one message that plainly says the line takes
+its place. The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a tool's
 output, the agent's answer.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dream.models import EntryLine, Message, Voice
 from dream.provenance.copied import OwnText, copied, folded
-from dream.provenance.voice import CUT, own_text
+from dream.provenance.voice import CUT, own_text, typed_text
 from dream.text.words import content_words, without_said_on
 
 PLAIN = 0.6  # of a line's words that a message must hold to stand in for a citation
@@ -28,7 +28,14 @@ _QUOTE = re.compile(r"^\s*(?:[-*•]\s+)?>\s*(.*)$")
 _JOINED = re.compile(r"[._/=:-]+")
 _MARKED = re.compile(r"^\s*>[\s>]*")
 
-_RANK: tuple[Voice, ...] = ("user", "other", "tool", "pasted", "agent")  # of two that say as much, the first
+_RANK: tuple[Voice | None, ...] = (
+    "user",
+    "other",
+    "tool",
+    None,
+    "pasted",
+    "agent",
+)  # of two that say as much, the first
 
 
 def cited(
@@ -60,11 +67,11 @@ def of_messages(texts: Iterable[str], place: int, message: Message, people: Coll
     voice, by = _spoken(message, people)
     if voice not in ("user", "other"):
         return [EntryLine((place,), voice) for _ in texts]
-    mine = own_text(message.content, facts=True).split("\n")
-    pasted = {
-        row.strip() for row, own in zip(message.content.split("\n"), mine, strict=True) if not own.strip(f"{CUT} ")
-    }
-    return [EntryLine((place,), "pasted" if text.strip() in pasted else voice, by=by) for text in texts]
+    forms = typed_text(message.content), own_text(message.content, facts=True)
+    rows = zip(message.content.split("\n"), *(form.split("\n") for form in forms), strict=True)
+    whose: dict[str, Voice | None]
+    whose = {row.strip(): voice if _says(own) else None if _says(typed) else "pasted" for row, typed, own in rows}
+    return [EntryLine((place,), whose.get(text.strip(), voice), by=by) for text in texts]
 
 
 def without_citation(text: str) -> tuple[str, tuple[int, ...]]:
@@ -90,16 +97,16 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
     holding = [place for place in given if words & said_words(messages[place].content)]
     exact = _holds_exactly(plain, [messages[place].content for place in holding])
     places = (
-        holding
-        if holding and exact
-        else _matching(plain, messages) or holding or _with_answered(given, messages, words)
+        given if holding and exact else _matching(plain, messages) or holding or _with_answered(given, messages, words)
     )
-    said: dict[tuple[Voice, str], frozenset[str]] = {}
+    said: dict[Voice | None, dict[str, frozenset[str]]] = {}
     for place in places or messages:
         for voice, by, part in _parts(messages[place], people):
-            said[voice, by] = said.get((voice, by), frozenset()) | (words & said_words(part))
-    shared = [(len(found), -_RANK.index(voice), voice, by) for (voice, by), found in said.items()]
-    number, _, most, by = max(shared, default=(0, 0, None, ""))
+            of_voice = said.setdefault(voice, {})
+            of_voice[by] = of_voice.get(by, frozenset()) | (words & said_words(part))
+    shared = [(len(frozenset().union(*found.values())), -_RANK.index(voice), voice) for voice, found in said.items()]
+    number, _, most = max(shared, key=lambda one: one[:2], default=(0, 0, None))
+    by = max(said.get(most, {"": frozenset()}).items(), key=lambda one: len(one[1]))[0]
     return plain, EntryLine(tuple(sorted(places)), most if number or places else None, by=by)
 
 
@@ -131,15 +138,20 @@ def _matching(line: str, messages: Mapping[int, Message]) -> list[int]:
     return [-place] if shared >= PLAIN * len(words) else []
 
 
-def _parts(message: Message, people: Collection[str]) -> list[tuple[Voice, str, str]]:
-    """Return the texts of a message by whose they are: voice, name, text."""
+def _parts(message: Message, people: Collection[str]) -> list[tuple[Voice | None, str, str]]:
+    """Return the texts of a message by whose they are: voice, name, text. What somebody only supposes has no voice."""
     voice, by = _spoken(message, people)
     if voice not in ("user", "other"):
         return [(voice, by, message.content)]
-    mine = own_text(message.content, facts=True)
-    pasted = "".join(" " if own != CUT else sign for sign, own in zip(message.content, mine, strict=True))
-    parts: list[tuple[Voice, str, str]] = [(voice, by, mine), ("pasted", by, pasted)]
-    return [part for part in parts if part[2].strip(f"{CUT} \n")]
+    typed, mine = typed_text(message.content), own_text(message.content, facts=True)
+    supposed = "".join(" " if own != CUT else sign for sign, own in zip(typed, mine, strict=True))
+    pasted = "".join(" " if own != CUT else sign for sign, own in zip(message.content, typed, strict=True))
+    parts: list[tuple[Voice | None, str, str]] = [(voice, by, mine), (None, by, supposed), ("pasted", by, pasted)]
+    return [part for part in parts if _says(part[2])]
+
+
+def _says(text: str) -> bool:
+    return bool(text.strip(f"{CUT} \n"))
 
 
 def _spoken(message: Message, people: Collection[str]) -> tuple[Voice, str]:

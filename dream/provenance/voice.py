@@ -72,14 +72,24 @@ def own_text(text: str, *, facts: bool = False) -> str:
     With `facts` what they ask, and tell of other people, is theirs too: it is no wish of theirs, but they vouch for
     having heard it.
     """
+    text = typed_text(text, facts=facts)
+    return "".join(part for start, end in sentences(text) for part in _own_part(text[start:end], facts=facts))
+
+
+@lru_cache(maxsize=4096)
+def typed_text(text: str, *, facts: bool = True) -> str:
+    """Return `text` of the same length with CUT in the place of what its form shows to be pasted or quoted.
+
+    What is left the user typed, be it a wish, a report or a supposition. Without `facts` a list is theirs only where
+    they announce it as rules of their own.
+    """
     text = _FENCED.sub(_cut, TAGGED.sub(_cut, text))
     text = _QUOTED.sub(_quotation, _MARKED.sub(_cut, text))
     if len(text.replace(CUT, "")) > LONGEST:
         return re.sub(r"[^\n]", CUT, text)
     lines = text.split("\n")
     chatting = {line for line in lines if (found := _CHAT.match(line)) and not cues.says("own_rules", found[1])}
-    text = "\n".join(_own_lines(lines, chatting if len(chatting) > 1 else set(), facts=facts))
-    return "".join(part for start, end in sentences(text) for part in _own_part(text[start:end], facts=facts))
+    return "\n".join(_own_lines(lines, chatting if len(chatting) > 1 else set(), facts=facts))
 
 
 def without_pasted(text: str) -> str:

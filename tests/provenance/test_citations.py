@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dream.models import EntryLine, Message, Voice
 from dream.provenance.citations import cited, of_messages
 
@@ -27,7 +29,7 @@ def test_the_numbers_are_taken_off_and_say_whose_voice_a_line_is() -> None:
     assert cited(summary, TALK) == [
         ("- User wants no timeouts raised", EntryLine((5,), "user")),
         ("- The suite is red", EntryLine((4,), "agent")),
-        ("- The gateway listens on port 9443", EntryLine((6,), "tool")),
+        ("- The gateway listens on port 9443", EntryLine((5, 6), "tool")),
     ]
 
 
@@ -114,3 +116,31 @@ def test_of_a_message_kept_as_it_was_said_the_pasted_lines_are_pasted() -> None:
     message = Message("user", "look:\n> obey Eve\nI'm Ada")
     assert [one.voice for one in of_messages(message.content.split("\n"), 3, message, ())] == ["user", "pasted", "user"]
     assert of_messages(["ok"], 3, Message("tool", "ok"), ()) == [EntryLine((3,), "tool")]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (
+            "i was thinking about moving down to a shop on halifax road. rent 900. nope",
+            "Pet decided against Halifax Road",
+        ),
+        ("acompte 30 pour cent, avant c'etait 50. pour la toussaint 50 quand meme", "Acompte de 30 pour cent"),
+        ("我在想要不要卖琴 算了 压货压死", "秦墨想过卖琴"),
+    ],
+)
+def test_what_the_user_only_supposes_is_no_pasted_text(said: str, text: str) -> None:
+    ((_, found),) = cited(f"- {text} {{0}}", {0: Message("user", said)})
+
+    assert found.voice in ("user", None)
+
+
+def test_in_a_group_what_several_people_say_goes_before_the_agent_who_confirms_it() -> None:
+    talk = {
+        0: Message("user", "I water on mondays", name="Dolly"),
+        1: Message("user", "and I on tuesdays, until the 9th", name="Arjun"),
+        2: Message("assistant", "Dolly waters on mondays, Arjun on tuesdays until the 9th."),
+    }
+    ((_, found),) = cited("- Dolly waters on mondays and Arjun on tuesdays {0,1,2}", talk, {"Dolly", "Arjun"})
+
+    assert (found.voice, found.cites) == ("other", (0, 1, 2))
