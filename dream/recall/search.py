@@ -53,6 +53,7 @@ from dream.text.safe import mend_surrogates
 from dream.text.words import (
     content_words,
     is_cjk,
+    is_hard,
     listed,
     table,
     without_bullet,
@@ -106,6 +107,8 @@ ORDERED = 0.6  # of the best score that a hit needs to be put in the order of da
 END_DAY = date.max.toordinal()
 STRONG = 0.8  # of the older one's score, and
 SAME = 0.8  # of what that holds of the query's terms; or
+ANSWERS, CHANGES = 0.7, 0.5  # of the terms, where the user told both to an agent; and where the newer tells a change
+ANSWERING = 0.3  # of the older one's score
 CHANGED = 0.55  # of both, where it tells that something is no longer so
 NAMES = 20  # documents: a word that no more of them hold names something, which somebody may have left
 MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
@@ -263,29 +266,42 @@ class Search:
         return _once(self._promoted(found), limit, self.rare)
 
     def _newest_first(self, found: Sequence[Hit]) -> list[Hit]:
-        """Let what one says of the same in a later session come before what it takes the place of."""
+        """Let what one says of the same in a later session come before what it takes the place of.
+
+        What the user told an agent holds until they say otherwise; people among themselves tell many things of the
+        same, so there the later has to say nearly the same of another value.
+        """
         best = list(found[:NEWEST])
-        about = {hit: sum(self.weights.get(term, 0.0) for term in {*terms(hit.text)}) for hit in best}
+        held = {hit: self.weights.keys() & set(terms(hit.text)) for hit in best}
         said = {hit: content_words(hit.text) for hit in best}
 
+        def about(terms: Collection[str]) -> float:
+            return sum(self.weights[term] for term in terms)
+
         def replaces(new: Hit, old: Hit) -> bool:
-            if (new.kind, new.speaker) != (old.kind, old.speaker) or new.session == old.session:
+            if _speaker(new) != _speaker(old) or (new.session == old.session and new.session is not None):
                 return False
-            if not (new.when and old.when and new.when > old.when):
+            if not (new.when and old.when and new.when > old.when) or marks(new.text) & ENDS_ASKING:
                 return False
             if self._telling.issuperset((new.cite, old.cite)):
                 return True
+            if _speaker(new) == "user":
+                changed = holds_any("tells_change", new.text)
+                answers = about(held[new] & held[old]) >= (CHANGES if changed else ANSWERS) * about(held[old]) > 0
+                value = changed or any(map(is_hard, said[new] - said[old]))
+                return answers and value and new.when.date() > old.when.date() and new.score >= ANSWERING * old.score
             changed = holds_any("tells_change", new.text)
             strong, same = (CHANGED, CHANGED) if changed else (STRONG, SAME)
-            if new.score < strong * old.score or about[new] < same * about[old]:
+            if new.score < strong * old.score or about(held[new]) < same * about(held[old]):
                 return False
             sizes, shared = sorted((len(said[new]), len(said[old]))), len(said[new] & said[old])
             alike = 2 * shared >= sizes[1] or (3 * shared >= sizes[0] and changed)
-            return alike and shared > 1 and not marks(new.text) & ENDS_ASKING
+            return alike and shared > 1
 
         for place in range(len(best)):
-            if newer := [hit for hit in best[place + 1 :] if replaces(hit, best[place])]:
-                new = max(newer, key=lambda hit: hit.cite in self._telling and _when(hit).timestamp())
+            old = best[place]
+            if newer := [hit for hit in best[place + 1 :] if replaces(hit, old)]:
+                new = max(newer, key=lambda hit: (hit.cite in self._telling, about(held[hit] & held[old]), _when(hit)))
                 best.remove(new)
                 best.insert(place, new)
         return [*best, *found[NEWEST:]]
@@ -684,6 +700,11 @@ def _day_of(line: str) -> date | None:
         return date.fromisoformat(f"{year}-{day}") if year and day else None
     except ValueError:
         return None
+
+
+def _speaker(hit: Hit) -> str | None:
+    """Return who says a hit: a line of memory and one of history are the user's word."""
+    return hit.speaker if hit.kind == "message" else hit.speaker or "user"
 
 
 def _when(hit: Hit) -> datetime:

@@ -11,6 +11,7 @@ from datetime import date
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
+from unicodedata import combining, normalize
 
 from dream.text.words import KEPT_CHARS, NOT, is_cjk, listed, table, words
 
@@ -37,13 +38,18 @@ def terms(text: str) -> list[str]:
             found += _pairs(run)
             run = ""
         if word != NOT:
-            found += _whole_and_parts(word)
+            found += _whole_and_parts(folded(word) if wide else word)
     if run:
         found += _pairs(run)
     if _CAMEL.search(text):
         for name in _camel(text[:CHARS]):
             found += name
     return found
+
+
+def folded(word: str) -> str:
+    """Return a word without its accents: people leave them out."""
+    return word if word.isascii() else "".join(c for c in normalize("NFD", word) if not combining(c))
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = "index.sqlite"
 LOCK = f"{NAME}.lock"  # held while the file is opened, made or removed
 NAMES = tuple(NAME + end for end in ("-wal", "-shm", "-journal", ""))
-VERSION = 14  # of the tables; a file of any other is removed
+VERSION = 15  # of the tables; a file of any other is removed
 TRIES = 3  # a file found damaged, a new one, memory
 PATIENCE = 2.0  # seconds until another process has written, which takes it milliseconds
 TABLES = (
