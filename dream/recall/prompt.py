@@ -19,10 +19,11 @@ import orjson
 
 from dream.door import contents
 from dream.history import messages
-from dream.recall import CALL, Hit, is_told, of_message, spoken, window
+from dream.recall import CALL, Hit, is_told, no_longer, of_message, spoken, window
 from dream.recall.context import with_recalled
 from dream.recall.search import EVERYTHING, RARE, Search, Wanted, plain, says
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
+from dream.recall.settled import Settled, known_by, settled
 from dream.recall.terms import ENDS_ASKING, marks, terms
 from dream.text.sentences import sentences
 from dream.text.tokens import estimate
@@ -89,6 +90,7 @@ class Kept:
     def take_in(self, workspace: Workspace) -> None:
         """Take what is new of the same workspace into the index, with what a session is given; one process does."""
         self.index.keep(**{STAMP: self._stamp(), GIVEN: _numbered(workspace.context(SESSION_TOKENS))})
+        settled(workspace)
         with caught_up(workspace.history):
             pass
 
@@ -140,10 +142,20 @@ def recalled(kept: Kept, prompt: str, *, session: str = "", tokens: int = TOKENS
     running `session`, and of its sub-agents, nothing is told: it stands in the prompt.
     """
     found = SearchIndex(kept.index, kept)
-    return with_recalled("", lines(found, kept.entry, prompt, kept.known, tokens, session=session, scope=kept.scope))
+    told = lines(
+        found,
+        kept.entry,
+        prompt,
+        kept.known,
+        tokens,
+        session=session,
+        scope=kept.scope,
+        ended=known_by(kept.index),
+    )
+    return with_recalled("", told)
 
 
-def lines(  # noqa: PLR0913 - each is a filter, by name
+def lines(  # noqa: PLR0913 - what is asked, of what, and beside what
     found: SearchIndex,
     entry: Callable[[int], Content],
     prompt: str,
@@ -154,12 +166,15 @@ def lines(  # noqa: PLR0913 - each is a filter, by name
     count: Callable[[str], int] = estimate,
     as_of: Then | None = None,
     scope: Scope = EVERYTHING,
+    ended: Settled | None = None,
 ) -> list[str]:
     """Return what is kept about `prompt` and no line that is `known` says, cited, in at most `tokens` with the mark."""
     asked = _FENCED.sub(" ", prompt)[:CHARS]
     wanted = Wanted(asked, kinds=["message"], as_of=as_of, scope=scope)
-    search = Search(found, wanted, many=RARE)  # of a foreign prompt most hold the common ones
-    hits = sorted((*search.hits(HITS), *_entries(entry, found, search, scope)), key=lambda hit: -hit.score)
+    search = Search(found, wanted, many=RARE, ended=ended)  # of a foreign prompt most hold the common ones
+    hits = search.hits(HITS)
+    for one in _entries(entry, found, search, scope):
+        hits.insert(next((at for at, hit in enumerate(hits) if hit.score < one.score), len(hits)), one)
     heard = [hit for hit in hits if not (session and session in (hit.session or ""))]
     telling = [hit for hit in heard if _says_something(hit, search) and not _is_known(hit, known)]
     beside = {
@@ -174,7 +189,7 @@ def lines(  # noqa: PLR0913 - each is a filter, by name
         longer = dict(shown)
         for one in (hit, *beside[hit]):
             room = FULLER * EXCERPT if one == hit and (not shown or tokens > TOKENS) else EXCERPT
-            longer.setdefault(one, _excerpt(one.text, search.weights, room))
+            longer.setdefault(one, _excerpt(one.text, search.weights, room) + no_longer(one))
         laid = _laid_out(longer, found)
         if count(with_recalled("", laid)) <= tokens:
             shown, text = longer, laid
@@ -202,7 +217,8 @@ def in_context(
 
     told = [words for line in known.splitlines() if (words := content_words(line))]
     with caught_up(workspace.history) as index:
-        return lines(index, entry, query, told, room, count=count, as_of=as_of, scope=scope)
+        ended = settled(workspace)
+        return lines(index, entry, query, told, room, count=count, as_of=as_of, scope=scope, ended=ended)
 
 
 def _beside(found: SearchIndex, hit: Hit) -> Iterator[Hit]:

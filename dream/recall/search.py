@@ -36,6 +36,7 @@ from dream.recall.search_index import (
     SearchIndex,
     caught_up,
 )
+from dream.recall.settled import Settled, settled
 from dream.recall.terms import (
     ASKS,
     CHARS,
@@ -150,13 +151,14 @@ class _MemoryLine:
     cite: str
     text: str
     terms: Counter[str]
+    day: date | None
 
 
 class Search:
     """One search: the index, what the query's terms weigh, and the lines of a workspace's memory as they stand.
 
     Without a workspace it is one of messages alone, and without its settings one by words alone. Terms that `many`
-    documents hold, and a good share of all, count only where no others are.
+    documents hold, and a good share of all, count only where no others are. `ended` tells what no longer holds.
     """
 
     def __init__(
@@ -167,6 +169,7 @@ class Search:
         settings: Settings | None = None,
         *,
         many: int = MANY,
+        ended: Settled | None = None,
     ) -> None:
         self._meaning = meaning(workspace, index, wanted.query, settings) if workspace and settings else None
         self._workspace = workspace
@@ -175,13 +178,14 @@ class Search:
         self._index = index
         self._wanted = wanted
         self._many = many
+        self._ended = ended
         named = dict.fromkeys(terms(mend_surrogates(wanted.query[:CHARS])))
         if len(single := {term for term in named if len(term) == 1 and is_cjk(term)}) > SINGLE:
             named = dict.fromkeys(term for term in named if term not in single)
         self._asked = [term for term in named if term not in listed("asking")] or list(named)
         self._lines = (
             [
-                _MemoryLine(place, without_bullet(line).strip(), Counter(terms(line)))
+                _MemoryLine(place, without_bullet(line).strip(), Counter(terms(line)), self._changed(line))
                 for place, line in memory_lines(workspace, wanted.as_of, wanted.scope)
             ]
             if workspace and "memory" in wanted.kinds
@@ -196,6 +200,10 @@ class Search:
         self._when = holds_any("asks_when", wanted.query[:CHARS])
         self._asked_days: Range | None = None  # one that the query names, while what lies in it is looked for
 
+    def _changed(self, line: str) -> date | None:
+        """Return the day of a line's last change: that in brackets at its end, or the one that git knows."""
+        return _day_of(line) or (self._ended.changed(line) if self._ended else None)
+
     @cached_property
     def _named(self) -> tuple[list[list[Range]], int]:
         """The ranges of days that the query names, and whether it asks for the first or the last time."""
@@ -209,8 +217,39 @@ class Search:
     def hits(self, limit: int) -> list[Hit]:
         """Return the best hits, each thing once, those with an exact rare word among the first.
 
-        What was said in a range of days that the query names comes before all else.
+        What was said in a range of days that the query names comes before all else. What took the place of a hit that
+        no longer holds stands before it.
         """
+        found = self._by_days(limit)
+        if self._ended is None or not self._ended.ended:
+            return found
+        return list(self._present_first([self._until(hit) for hit in found]))[:limit]
+
+    def _until(self, hit: Hit) -> Hit:
+        then = self._wanted.as_of
+        until = self._ended.until(hit.cite, then.at.date() if then else None) if self._ended else None
+        return replace(hit, until=until) if until else hit
+
+    def _present_first(self, found: Sequence[Hit]) -> Iterator[Hit]:
+        shown = set[str]()
+        there = {hit.cite: hit for hit in found}
+        for hit in found:
+            while hit.cite not in shown:
+                new = self._ended.successor(hit.cite) if hit.until and self._ended else ""
+                if new and new not in shown and (better := there.get(new) or self._said(new, hit.score)):
+                    shown.add(new)
+                    yield better
+                shown.add(hit.cite)
+                yield hit
+
+    def _said(self, cite: str, score: float) -> Hit | None:
+        """Return the message of a citation."""
+        session, _, position = cite.rpartition("#")
+        found = self._index.between(session, int(position), int(position)) if session and position.isdigit() else []
+        said = next((one for place in found if (one := self._index.said(place)) is not None), None)
+        return of_message(said, score) if said and "message" in self._wanted.kinds and self._is_wanted(said) else None
+
+    def _by_days(self, limit: int) -> list[Hit]:
         spans, order = self._named
         if order:
             return self._in_order(self._hits(max(limit, NEWEST)), order)[:limit]
@@ -378,7 +417,7 @@ class Search:
         mean = sum(line.terms.total() for line in self._lines) / max(1, len(self._lines))
         for line in self._lines:
             score = self._score(line.terms, mean)
-            day = _day_of(line.text)
+            day = line.day
             if score and (self._has_day(day) or (day is None and self._asked_days is None and self._wanted.as_of)):
                 when = datetime.combine(day, time(), UTC) if day else None
                 yield Hit("memory", line.text, when, None, None, line.cite, MEMORY * score)
@@ -408,8 +447,17 @@ class Search:
         left: set[str] | None = None
         for row, held, score in self._lines_of(entry.content):
             if left is None or left & held.keys():
-                yield replace(of_entry(entry), text=row, score=score)
+                yield replace(of_entry(entry), text=row, score=score, until=self._row_until(entry, row))
                 left = (set(self.rare) if left is None else left) - held.keys()
+
+    def _row_until(self, entry: Entry, row: str) -> date | None:
+        """Return until when a line of an entry held: all of what it rests on has ended."""
+        if self._ended is None or not self._ended.ended:
+            return None
+        then = self._wanted.as_of.at.date() if self._wanted.as_of else None
+        cites = next((line.cites for text, line in entry.rows() if without_bullet(text) == row), ())
+        days = [self._ended.until(f"{entry.session}#{at}", then) for at in cites]
+        return max((day for day in days if day), default=None) if all(days) else None
 
     def best_line(self, content: str) -> tuple[str, float]:
         """Return the line of an entry that says most of the query, and its score."""
@@ -586,9 +634,9 @@ def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
 
     What was taken back is left out, also of what was known then.
     """
-    rejected = taken_back(workspace)
+    rejected, ended = taken_back(workspace), settled(workspace)
     with caught_up(workspace.history) as index:
-        found = Search(index, wanted, workspace, settings_of(workspace)).hits(limit + len(rejected))
+        found = Search(index, wanted, workspace, settings_of(workspace), ended=ended).hits(limit + len(rejected))
     kept = [hit for hit in found if not rejected or not is_taken_back(hit.text, rejected)][:limit]
     return named(workspace, kept)
 

@@ -57,13 +57,17 @@ class _Traced:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What one commit did: lines added and removed, by file, and its findings by file with their cursors."""
+    """What one commit did: lines added and removed, by file, and its findings by file with their cursors.
+
+    `removals` are the findings that take a line out.
+    """
 
     change: Change
     body: str
     added: Sequence[tuple[str, str]]
     removed: Sequence[tuple[str, str]]
     findings: Sequence[tuple[str, str, tuple[int, ...]]]
+    removals: Sequence[tuple[str, str, tuple[int, ...]]] = ()
 
 
 def origins(workspace: Workspace) -> list[Origin]:
@@ -175,13 +179,14 @@ def steps(workspace: Workspace, revision: str = "HEAD") -> Iterator[Deed]:
 def _step(shown: Shown) -> Deed:
     rows = [(file, row) for file, rows in by_file(shown.diff) if memory_file(file) == file for row in rows]
     added, removed = ([(file, row[1:]) for file, row in rows if row.startswith(sign)] for sign in "+-")
-    return Deed(shown.change, shown.body, added, removed, tuple(_findings(shown.body)))
+    removals = tuple(_findings(shown.body, remove=True))
+    return Deed(shown.change, shown.body, added, removed, tuple(_findings(shown.body)), removals)
 
 
-def _findings(body: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def _findings(body: str, *, remove: bool = False) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     for row in body.split("\n"):
         match = _FINDING.fullmatch(row)
-        file = memory_file(match["tag"]) if match and not match["remove"] else None
+        file = memory_file(match["tag"]) if match and bool(match["remove"]) == remove else None
         if match and file:
             yield file, match["text"], tuple(int(cursor) for cursor in match["at"].split(","))
 
