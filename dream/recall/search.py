@@ -247,7 +247,8 @@ class Search:
         session, _, position = cite.rpartition("#")
         found = self._index.between(session, int(position), int(position)) if session and position.isdigit() else []
         said = next((one for place in found if (one := self._index.said(place)) is not None), None)
-        return of_message(said, score) if said and "message" in self._wanted.kinds and self._is_wanted(said) else None
+        hit = of_message(said, score) if said and "message" in self._wanted.kinds and self._is_wanted(said) else None
+        return hit if hit and self._has(hit) and self._wanted.scope.holds(hit.place) else None
 
     def _by_days(self, limit: int) -> list[Hit]:
         spans, order = self._named
@@ -290,7 +291,8 @@ class Search:
         hits = [
             of_message(one) for one in said if one and self._is_wanted(one) and one.role == "user" and says(one.text)
         ]
-        return _once(sorted(filter(self._has, hits), key=_when, reverse=True), limit, ())
+        there = (hit for hit in hits if self._has(hit) and self._wanted.scope.holds(hit.place))
+        return _once(sorted(there, key=_when, reverse=True), limit, ())
 
     def _has(self, hit: Hit) -> bool:
         then = self._wanted.as_of
