@@ -25,15 +25,13 @@ from dream.workspace.files import (
     number,
     place_files,
     read_bytes,
-    read_note,
     readable,
     replace_file,
-    write_note,
 )
 
 if TYPE_CHECKING:
     from dream.history.history import History
-    from dream.models import Entry, MemoryFile, Proposal, Rejected, Report
+    from dream.models import MemoryFile, Proposal, Rejected, Report
     from dream.recall import Hit
     from dream.recall.context import Count
     from dream.recall.then import Then
@@ -42,11 +40,7 @@ if TYPE_CHECKING:
 
     Moment: TypeAlias = str | date | Then
 
-HISTORY = "HISTORY.md"  # nanobot's older log, in memory/
-INSTRUCTIONS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md")  # for agents, at the root; no memory
 RECALL_SHARE = 2  # one part in so many of a context is for what a query recalls
-SHOWN = 4  # files that one sentence names
-SEEN_NOTES = "notes.json"  # in .dream/
 
 
 class Workspace:
@@ -80,6 +74,7 @@ class Workspace:
 
     def complete(self, now: datetime) -> None:
         """Make what is missing of the workspace, its first commit too; what is there stays."""
+        from dream import adoption
         from dream.versions import git
 
         git.check_installed()
@@ -93,9 +88,9 @@ class Workspace:
         workspace_format.begin(self.root)
         if not self.git.exists:
             self.history.accept_losses(now=now)
-            self._take_over_memory()
-            self._tell_what_is_left()
-        self.take_in_notes(now)
+            adoption.take_over_memory(self)
+            adoption.tell_what_is_left(self)
+        adoption.take_in_notes(self, now)
         self.history.archive(self.dream_cursor(), self._budget(), now=now)
         from dream.versions import transaction  # a search, a hook and the help have no use for it
 
@@ -392,68 +387,6 @@ class Workspace:
         held = context.waiting(one for one in self.pending() if one.file and scope.shows(one.file))
         return context.block(texts, told, tokens, count or estimate, [] if scope.is_group else held, unread)
 
-    def take_in_notes(self, now: datetime) -> list[Entry]:
-        """Append to history what HISTORY.md and daily notes hold and it doesn't; return it. The files stay.
-
-        What HISTORY.md held at first counts as dreamt, what was written to it since does not. A file that is as it
-        was the last time is not opened.
-        """
-        seen = self._seen_notes()
-        taken: list[Entry] = []
-        for name, stamp in self.new_notes().items():
-            path = self.memory / name
-            from dream.history import legacy  # on most nights nobody has written to them
-
-            session, later = f"openclaw:memory/{name}", ""
-            if name == HISTORY:
-                session, later = legacy.SESSION, legacy.LATER
-            day = legacy.day_of(name)
-            new = self.history.import_notes(path, now=now, session=session, later=later, day=day)
-            if new:
-                dreamt = ", as dreamt before" if new[0].session == legacy.SESSION else ""
-                count = "1 entry" if len(new) == 1 else f"{len(new)} entries"
-                self._tell(f"memory/{name}", f"{count} of it went into history{dreamt}")
-            taken += new
-            seen[name] = stamp
-        if seen != self._seen_notes():
-            self._pass_over_dreamt()
-            write_note(self.private / SEEN_NOTES, seen, durable=False)
-        return taken
-
-    def new_notes(self) -> dict[str, list[int]]:
-        """Return size and time, in ns, of each file of notes that is not as it was when history took it in."""
-        stats = {name: path.stat() for name, path in self._noted().items()}
-        seen = self._seen_notes()
-        stamps = {name: [one.st_size, one.st_mtime_ns] for name, one in stats.items()}
-        return {name: stamp for name, stamp in stamps.items() if seen.get(name) != stamp}
-
-    def _seen_notes(self) -> dict[str, list[int]]:
-        """Return size and time, in ns, of each file of notes as it was when all of it was in history."""
-        return read_note(self.private / SEEN_NOTES)
-
-    def _take_over_memory(self) -> None:
-        """Begin memory/MEMORY.md with OpenClaw's, which lies at the root; where both are there, say that it is left."""
-        theirs = read_bytes(self.root / "MEMORY.md") if (self.root / "MEMORY.md").is_file() else None
-        ours = self.root / "memory/MEMORY.md"
-        if theirs is None or not theirs.strip():
-            return
-        if ours.exists():
-            self._tell("MEMORY.md", "is not read, for memory/MEMORY.md is there too; move into that what should stay")
-        else:
-            replace_file(ours, theirs)
-            self._tell("MEMORY.md", "was copied to memory/MEMORY.md, which is read and written from now on")
-
-    def _tell_what_is_left(self) -> None:
-        """Name the Markdown of other programs that is not taken: instructions of agents, and notes without a day."""
-        notes = [path for path in sorted(self.memory.glob("*.md")) if path.name not in ("MEMORY.md", *self._noted())]
-        found = [path for path in (*(self.root / name for name in INSTRUCTIONS), *notes) if path.is_file()]
-        if found:
-            more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-            names = ", ".join(str(path.relative_to(self.root)) for path in found[:SHOWN]) + more
-            self._tell(
-                names, "not taken in: only MEMORY.md and notes of a day are; copy what should stay into MEMORY.md"
-            )
-
     def make_private(self) -> None:
         """Make the .dream directory, which no git repository takes notice of, and note that it was made here.
 
@@ -484,29 +417,6 @@ class Workspace:
             for entry in entries:
                 if entry.is_symlink():
                     raise WorkspaceError(f"{entry.path} is a symbolic link; take it away, dream makes its own.")
-
-    def _noted(self) -> dict[str, Path]:
-        """Return the Markdown files in which other programs keep history, by name: HISTORY.md and daily notes."""
-        with explained("read", self.memory):
-            found = sorted(path.name for path in self.memory.iterdir()) if self.memory.is_dir() else []
-        if not any(name == HISTORY or name[:1].isdigit() for name in found):
-            return {}
-        from dream.history.legacy import NOTES
-
-        names = [name for name in found if name == HISTORY or NOTES.fullmatch(name)]
-        return {name: self.memory / name for name in names if (self.memory / name).is_file()}
-
-    def _pass_over_dreamt(self) -> None:
-        """Move the dreams' cursor past what HISTORY.md held at first, so that it is not dreamt again."""
-        from dream.history.legacy import SESSION
-
-        dreamt = cursor = self.dream_cursor()
-        for entry in self.history.after(dreamt):
-            if entry.session != SESSION:
-                break
-            cursor = entry.cursor
-        if cursor > dreamt:
-            replace_file(self.root / DREAM_CURSOR, b"%d\n" % cursor)
 
     def _is_entry(self, cursor: int) -> bool:
         """Return whether history has this entry, or has none at all: what is appended then comes behind it."""

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from dream import adoption
 from dream.directory import Workspace
 from dream.errors import DreamError, ModelError, NightOver, SpendingLimit, TranscriptError
 from dream.reports import BatchReport, ConsolidateReport, Fidelity, LeftOut, Progress, RunReport, Step, Usage
@@ -294,7 +295,7 @@ def _settle(workspace: Workspace, now: datetime) -> None:
     """
     if not workspace.git.exists:
         workspace.complete(now)
-    workspace.take_in_notes(now)
+    adoption.take_in_notes(workspace, now)
     for folder in (workspace.private, workspace.memory):
         sweep(folder)
     if not workspace.git.is_at_rest:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from dream import trust
+from dream import adoption, trust
 from dream.directory import Workspace
 from dream.door import check_folder
 from dream.errors import DreamError, UsageError, WorkspaceError
@@ -304,7 +304,7 @@ def _has_work(workspace: Workspace) -> bool:
     """Return whether a run would have something to settle or to dream."""
     if any((workspace.private / name).exists() for name in UNDER_WAY):
         return True
-    return bool(workspace.new_notes()) or nothing_to_dream(workspace) is None
+    return bool(adoption.new_notes(workspace)) or nothing_to_dream(workspace) is None
 
 
 def _was_left(path: Path, now: datetime, idle_hours: float) -> bool:

@@ -3,8 +3,8 @@
 Cite, then check: a reader ends each line with the numbers of its messages, `{118}` or `{118,120}`, and may put the
 user's own words below a wish, a rule or a correction, behind `>`. Code takes both off the text. A citation holds where
 such messages are there and one of them says a word of the line; else the one message that plainly says the line takes
-its place. The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a tool's
-output, the agent's answer.
+its place. The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a
+tool's output, the agent's answer.
 """
 
 from __future__ import annotations
