@@ -4,7 +4,7 @@ Cite, then check: a reader ends each line with the numbers of its messages, `{11
 user's own words below a wish, a rule or a correction, behind `>`. Code takes both off the text. A citation holds where
 such messages are there and one of them says a word of the line; else the one message that plainly says the line takes
 its place. The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a
-tool's output, the agent's answer.
+tool's output, the agent's answer where no person has said any of it before.
 """
 
 from __future__ import annotations
@@ -100,10 +100,12 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
         given if holding and exact else _matching(plain, messages) or holding or _with_answered(given, messages, words)
     )
     said: dict[Voice | None, dict[str, frozenset[str]]] = {}
-    for place in places or messages:
+    for place in sorted(places or messages):
         for voice, by, part in _parts(messages[place], people):
-            of_voice = said.setdefault(voice, {})
-            of_voice[by] = of_voice.get(by, frozenset()) | (words & said_words(part))
+            shares = words & said_words(part)
+            if voice == "agent" and any(any(said.get(person, {}).values()) for person in ("user", "other")):
+                continue  # it only confirms what a person said before
+            said.setdefault(voice, {})[by] = said.get(voice, {}).get(by, frozenset()) | shares
     shared = [(len(frozenset().union(*found.values())), -_RANK.index(voice), voice) for voice, found in said.items()]
     number, _, most = max(shared, key=lambda one: one[:2], default=(0, 0, None))
     by = max(said.get(most, {"": frozenset()}).items(), key=lambda one: len(one[1]))[0]
