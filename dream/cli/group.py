@@ -47,6 +47,7 @@ COMMANDS: dict[str, str] = {
     "restore": "Put memory back as it was just before a change.",
     "review": "Show what is held for review, and accept or reject it.",
     "web": "Show memory on a page: what the night changed, why, and how to take it back.",
+    "places": "List the projects and group chats that have memory of their own, and change what belongs to which.",
     "drop": "Take one line of memory out for good; a restore brings it back.",
     "forget": "Take a fact or a secret out of files, history and every version, for good.",
     "context": "Print memory for an agent's prompt: the files, then what was not dreamt yet.",

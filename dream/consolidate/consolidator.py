@@ -263,22 +263,25 @@ class Consolidator:
             people=cache(partial(self._people, talk, place.key)),
             now=now,
         )
-        for where, group in groupby(self._placed(numbered), key=itemgetter(0)):
+        for where, group in groupby(self._placed(place.key, numbered), key=itemgetter(0)):
             items = (self._read(place, summariser.item(at, message)) for _, (at, message) in group)
             for chunk in cut.chunks(items, summariser.budget):
                 for batch in summariser.batches(chunk):
                     yield self._append(place, batch, where, now)
 
-    def _placed(self, numbered: identity.Numbered) -> Iterator[tuple[str, tuple[int, Message]]]:
-        """Yield each message with the id of its place, which changes with the user's message that begins a turn."""
-        where = ""
+    def _placed(self, key: str, numbered: identity.Numbered) -> Iterator[tuple[str, tuple[int, Message]]]:
+        """Yield each message with the id of its place, which changes with the user's message that begins a turn.
+
+        What a person said is never to be read keeps its number, and no word.
+        """
+        where, barred = "", False
         asked: set[str] = set()  # the agent's last calls, as far as no result has come: they stay together
         for begun, (at, message) in enumerate(numbered):
-            told = self._places is not None and (message.cwd or message.chat)
-            if told and self._places and not asked and (message.role == "user" or not begun):
-                where = self._places.of(message)
+            if self._places is not None and not asked and (message.role == "user" or not begun):
+                barred = self._places.is_never(message, key)
+                where = "" if barred else self._places.of(message) if message.cwd or message.chat else where
             asked = set(message.calls) if message.role == "assistant" else asked - {message.answers or ""}
-            yield where, (at, message)
+            yield where, (at, replace(message, content="", whole="") if barred else message)
 
     def _people(self, talk: Talk, key: str) -> frozenset[str]:
         """Return the names of the users who talk in a session, by what history holds of it and by all its messages."""

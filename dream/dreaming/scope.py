@@ -63,7 +63,9 @@ def _may_reach(one: Finding, place: KnownPlace, evidence: BatchEvidence, files: 
     if one.file not in files:
         return False
     if one.file == "USER.md":
-        return not place.is_group or evidence.source(one.text, one.entries).voice == "user"
+        if not place.is_group:  # what names the project is of the project, also where it says "my"
+            return not any(points_at(name, one.text) for name in place.called)
+        return evidence.source(one.text, one.entries).voice == "user"
     sentence = evidence.written(one, files) if one.file == "SOUL.md" and not one.remove else None
     if place.is_group and (one.file != "SOUL.md" or sentence is None):
         return False

@@ -14,14 +14,14 @@ import secrets
 import stat
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from dream.errors import WorkspaceError
+from dream.errors import UsageError, WorkspaceError
 from dream.memory import KNOWN_PLACES, PLACE_NAME, files_of, place_of, public
 from dream.workspace.files import read_bytes, read_text, replace_file
 from dream.workspace.lock import FileLock
@@ -158,6 +158,7 @@ class Places:
         self._root = Path(os.path.realpath(root))
         self._known = list(_read(self._path))
         self._found: dict[tuple[str, str], str] = {}
+        self._barred = frozenset(self.never())
 
     def all(self) -> tuple[KnownPlace, ...]:
         """Return every place that is known."""
@@ -175,6 +176,45 @@ class Places:
     def of_file(self, file: str) -> KnownPlace | None:
         """Return the place that a memory file belongs to; None for one of the three."""
         return self.by_name(place_of(file)) or self.named(place_of(file))
+
+    def never(self) -> tuple[str, ...]:
+        """Return what is never read: paths of projects, and keys of chats and sessions."""
+        return _never(tomllib.loads(read_text(self._path)))
+
+    def is_never(self, message: Message, session: str = "") -> bool:
+        """Return whether a message may not be read: its session, its chat, or a folder that holds where it was said."""
+        if not (barred := self._barred):
+            return False
+        here = Path(os.path.realpath(message.cwd)) if PurePath(message.cwd).is_absolute() else None
+        below = here is not None and any(here.is_relative_to(one) for one in barred if PurePath(one).is_absolute())
+        return below or message.chat in barred or session in barred or session.partition(":")[2] in barred
+
+    def check_name(self, name: str, *, but: KnownPlace) -> None:
+        """Raise UsageError for a name that can't be a place's, or is another's."""
+        if not _SLUG.fullmatch(name) or name != unicodedata.normalize("NFC", name):
+            raise UsageError(f"{name!r} can't be a place's name: letters, digits, - and _, at most {NAME_CHARS}.")
+        if (other := self.by_name(name)) is not None and other.id != but.id:
+            raise UsageError(f"Another place is named {other.name}; merge them, or choose another name.")
+
+    def written(self, changed: Mapping[str, KnownPlace | None], never: Sequence[str] | None = None) -> bytes:
+        """Return places.toml with places `changed` by their ids, None for one that goes; comments stay."""
+        import tomlkit
+
+        document = tomlkit.parse(read_text(self._path))
+        if never is not None:
+            document.pop("never", None)
+            text = tomlkit.dumps(document).lstrip("\n")
+            document = tomlkit.parse(f"{tomlkit.dumps({'never': list(never)})}\n{text}" if never else text)
+        for key, place in changed.items():
+            if place is None:
+                document.pop(key, None)
+                continue
+            table = document[key]
+            table["name"] = place.name
+            for field in LISTS:
+                if values := getattr(place, field):
+                    table[field] = list(values)
+        return tomlkit.dumps(document).encode("utf-8")
 
     def at(self, cwd: str = "", chat: str = "") -> KnownPlace | None:
         """Return the known place of a working directory or a chat; None for nowhere in particular, or an unknown one.
@@ -340,6 +380,8 @@ def _parsed(text: str, path: Path | str) -> Iterator[KnownPlace]:
     except tomllib.TOMLDecodeError as error:
         raise WorkspaceError(f"{path} cannot be read as TOML: {error}.") from error
     for key, row in table.items():
+        if key == "never" and isinstance(row, list):
+            continue
         fields = row if isinstance(row, dict) else {}
         name, lists = fields.get("name"), [fields.get(one, []) for one in LISTS]
         sound = all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in lists)
@@ -352,6 +394,11 @@ def _parsed(text: str, path: Path | str) -> Iterator[KnownPlace]:
             raise WorkspaceError(f"{path}: two places are named {name}; give one of them another name.")
         names.add(name.casefold())
         yield KnownPlace(key, name, *map(tuple, lists))
+
+
+def _never(table: Mapping[str, object]) -> tuple[str, ...]:
+    found = table.get("never")
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def _written(place: KnownPlace) -> str:

@@ -1,0 +1,234 @@
+"""Places by hand: rename, merge, move a line, part a memory that mixed projects, and name what is never read.
+
+Each is one commit of a person's, which a restore takes back. Rows of history hold a place's id and stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from dream.actions.drop import Line
+from dream.directory import Workspace
+from dream.dreaming import phase2
+from dream.dreaming.draft import replaced
+from dream.errors import UsageError
+from dream.memory import KNOWN_PLACES, MEMORY_FILES, files_of, like, place_of
+from dream.models import Finding, MemoryFile
+from dream.text.words import without_bullet
+from dream.versions import log, read_all, trace, transaction
+from dream.workspace import review_files
+from dream.workspace.lock import run_lock
+from dream.workspace.places import KnownPlace, Places
+
+Files = dict[str, bytes | None]  # by path; None is a file that goes
+Deed = Callable[[Places, Mapping[str, bytes]], Files]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """A place as it is listed: what it is known by, how many lines its files hold, and which places may be the same."""
+
+    name: str
+    kind: str
+    paths: tuple[str, ...]
+    remotes: tuple[str, ...]
+    chats: tuple[str, ...]
+    lines: int
+    same: tuple[str, ...] = ()
+
+
+def listed(workspace: Workspace) -> list[PlaceRow]:
+    """List the places that are known; `same` are those with the same git remote, for a person to merge or not."""
+    known = workspace.places().all()
+    return [
+        PlaceRow(
+            place.name,
+            "group" if place.is_group else "project",
+            place.paths,
+            place.remotes,
+            place.chats,
+            sum(len(list(trace.facts(workspace.read_file(file)))) for file in place.files),
+            tuple(other.name for other in known if other != place and set(other.remotes) & set(place.remotes)),
+        )
+        for place in known
+    ]
+
+
+def rename(workspace: Workspace, name: str, new: str, *, now: datetime, locked: bool = False) -> str | None:
+    """Give a place another name, and its files another folder; return the commit's sha.
+
+    Raises UsageError for a name that is none or is taken, and Busy.
+    """
+
+    def deed(places: Places, found: Mapping[str, bytes]) -> Files:
+        place = _named(places, name)
+        places.check_name(new, but=place)
+        changes = _carried(found, {place.name: new}, workspace)
+        return changes | {KNOWN_PLACES: places.written({place.id: replace(place, name=new)})}
+
+    return _done(workspace, deed, f"(place {name} renamed to {new})", now, locked=locked)
+
+
+def merge(workspace: Workspace, name: str, into: str, *, now: datetime, locked: bool = False) -> str | None:
+    """Let a place be another one from now on: its lines, paths and remotes go there. Raises as `rename` does."""
+
+    def deed(places: Places, found: Mapping[str, bytes]) -> Files:
+        place, other = _named(places, name), _named(places, into)
+        if place == other or place.is_group != other.is_group:
+            raise UsageError(
+                "A place is merged into another of its kind: a project into a project, a chat into a chat."
+            )
+        joint = replace(
+            other,
+            paths=_union(other.paths, place.paths),
+            remotes=_union(other.remotes, place.remotes),
+            chats=_union(other.chats, place.chats),
+            also=_union(other.also, (place.id, *place.also)),
+        )
+        changes = _carried(found, {place.name: other.name}, workspace)
+        return changes | {KNOWN_PLACES: places.written({other.id: joint, place.id: None})}
+
+    return _done(workspace, deed, f"(place {name} merged into {into})", now, locked=locked)
+
+
+def move(workspace: Workspace, line: Line, place: str, *, now: datetime, locked: bool = False) -> str | None:
+    """Move a line to another place, or with "everywhere" to the files that hold there; return the commit's sha."""
+    return _moved(workspace, {place: [(line.file, line.text)]}, f"(moved to {place})", now, locked=locked)
+
+
+def apart(workspace: Workspace) -> dict[str, list[tuple[MemoryFile, str]]]:
+    """Return the lines of SOUL.md and MEMORY.md that rest on what was said in one place alone, by its name."""
+    places, found = workspace.places(), dict[str, list[tuple[MemoryFile, str]]]()
+    wanted = [(file, line) for file, line in trace.fact_lines(workspace) if file in (MEMORY_FILES[0], MEMORY_FILES[2])]
+    for origin in trace.trace(workspace, wanted):
+        entries = [entry for cursor in origin.entries for entry in workspace.history.between(cursor, cursor)]
+        ids = {place.id for entry in entries if (place := places.named(entry.place))}
+        if len(ids) == 1 and all(entry.place for entry in entries) and (place := places.named(ids.pop())):
+            found.setdefault(place.name, []).append((origin.file, origin.line))
+    return found
+
+
+def split(workspace: Workspace, *, now: datetime, locked: bool = False) -> str | None:
+    """Move the lines that rest on one place's messages into that place, in one commit."""
+    return _moved(workspace, apart(workspace), "(each line to where it was said)", now, locked=locked)
+
+
+def never(workspace: Workspace, what: str, *, lift: bool = False, now: datetime, locked: bool = False) -> str | None:
+    """Never read a project, by its path, or a chat or session, by its key; with `lift` read it again."""
+    named = os.path.realpath(Path(what).expanduser()) if what.startswith(("/", "~", ".")) else what
+
+    def deed(places: Places, found: Mapping[str, bytes]) -> Files:
+        left = [one for one in places.never() if one != named]
+        return {KNOWN_PLACES: places.written({}, never=left if lift else [*left, named])}
+
+    return _done(workspace, deed, f"({'read again' if lift else 'never read'}: {named})", now, locked=locked)
+
+
+def _named(places: Places, name: str) -> KnownPlace:
+    found = places.by_name(name)
+    if found is None:
+        known = ", ".join(one.name for one in places.all()) or "none"
+        raise UsageError(f"No place is named {name}; there is {known}.")
+    return found
+
+
+def _moved(
+    workspace: Workspace,
+    lines: Mapping[str, Sequence[tuple[MemoryFile, str]]],
+    note: str,
+    now: datetime,
+    *,
+    locked: bool,
+) -> str | None:
+    """Move lines to the places that are named, each under the heading that it stood below."""
+
+    def deed(places: Places, found: Mapping[str, bytes]) -> Files:
+        texts: dict[str, str] = {}
+        for name, some in lines.items():
+            goals = {} if name == "everywhere" else {like(file): file for file in _named(places, name).files}
+            for file, line in some:
+                goal = goals.get(like(file), like(file))
+                if like(file) not in goals and goals:
+                    raise UsageError("A line of USER.md is the person's, and holds everywhere.")
+                source = texts.setdefault(file, found.get(file, b"").decode("utf-8"))
+                if goal == file or line not in source.splitlines():
+                    raise UsageError(f"{line.strip()!r} does not stand in {file} any more, or stands there already.")
+                texts[file] = _without(source, line)
+                texts[goal] = _with(texts.get(goal, found.get(goal, b"").decode("utf-8")), goal, line, source)
+        return {
+            file: text.encode("utf-8") if text.strip() or file in MEMORY_FILES else None for file, text in texts.items()
+        }
+
+    return _done(workspace, deed, note, now, locked=locked)
+
+
+def _without(text: str, line: str) -> str:
+    rows = text.splitlines(keepends=True)
+    at = next(number for number, row in enumerate(rows) if row.rstrip("\r\n") == line)
+    return "".join(rows[:at] + rows[at + 1 :])
+
+
+def _with(text: str, file: MemoryFile, line: str, source: str) -> str:
+    """Return the text of a file with a line below the heading that it stands under in `source`."""
+    rows = source.splitlines()
+    above = rows[: rows.index(line)] if line in rows else []
+    heading = next((row.lstrip("# ") for row in reversed(above) if row.startswith("## ")), "")
+    if line in text.splitlines():
+        return text
+    return replaced(text, phase2.addition(text, Finding(file, without_bullet(line).strip(), (), heading=heading), 1))
+
+
+def _carried(found: Mapping[str, bytes], names: Mapping[str, str], workspace: Workspace) -> Files:
+    """Return the files of places under other names: their lines, archives, and what is held and rejected of them."""
+    changes: Files = {}
+    for old, new in names.items():
+        for file, goal in zip(files_of(old), files_of(new), strict=True):
+            if file in found:
+                text, there = found[file].decode("utf-8"), found.get(goal, b"").decode("utf-8")
+                for line in trace.facts(text) if there else ():
+                    there = _with(there, goal, line, text)
+                changes |= {file: None, goal: (there or text).encode("utf-8")}
+        for path in [path for path in found if path.startswith(f"memory/archive/{old}.")]:
+            goal = f"memory/archive/{new}.{path.partition('.')[2]}"
+            changes |= {path: None, goal: found.get(goal, b"") + found[path]}
+
+    def called(file: MemoryFile) -> MemoryFile:
+        old = place_of(file)
+        return file.replace(f"places/{old}/", f"places/{names[old]}/") if old in names else file
+
+    def told(text: str) -> str:
+        return next((text.replace(f"[places/{old}/", f"[places/{new}/") for old, new in names.items()), text)
+
+    held = workspace.pending()
+    if any(one.file and place_of(one.file) in names for one in held):
+        rows = [
+            replace(one, file=called(one.file), findings=tuple(map(told, one.findings))) if one.file else one
+            for one in held
+        ]
+        changes[review_files.PENDING] = review_files.render_pending(rows)
+    facts = [replace(one, file=called(one.file)) for one in workspace.rejected() if place_of(one.file) in names]
+    if facts:
+        changes[review_files.REJECTED] = review_files.grown(found.get(review_files.REJECTED, b""), facts)
+    return changes
+
+
+def _union(some: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*some, *more)))
+
+
+def _done(workspace: Workspace, deed: Deed, note: str, now: datetime, *, locked: bool) -> str | None:
+    """Commit what `deed` makes of the files as they stand, as a person's change; return its sha."""
+    with nullcontext() if locked else run_lock(workspace.private, "dream places", now=now):
+        transaction.recover(workspace)
+        transaction.commit_hand_edits(workspace, now)
+        found = read_all(workspace.root)
+        changes = deed(workspace.places(), found)
+        expected = {path: found.get(path) for path in changes}
+        message = partial(log.build, "hand", note=note)
+        return transaction.commit(workspace, changes, expected=expected, message=message, now=now).sha

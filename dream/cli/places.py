@@ -1,0 +1,140 @@
+"""`dream places`: the projects and group chats that have memory of their own, and what a person decides of them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dream.actions import drop, places
+from dream.cli import group, output, show
+
+if TYPE_CHECKING:
+    from dream.actions.places import PlaceRow
+
+
+@click.group("places", cls=group.DreamGroup, invoke_without_command=True)
+@group.workspace
+@group.as_json
+@click.pass_context
+def places_command(context: click.Context, directory: Path | None, as_json: bool) -> None:
+    """List the projects and group chats that have memory of their own, and change what belongs to which.
+
+    A line of memory holds where it was said. Each change here is one commit, which `dream restore` takes back.
+
+    \b
+    Examples:
+      dream places
+      dream places rename crumb-2 crumb-fork
+      dream places merge crumb-2 crumb
+      dream places move MEMORY.md:12 crumb
+      dream places split --dry-run
+      dream places never ~/work/secret
+    """
+    if context.invoked_subcommand is not None:
+        return
+    workspace = group.open_workspace(directory)
+    found = places.listed(workspace)
+    barred = workspace.places().never()
+    if as_json:
+        output.emit({"places": found, "never": barred})
+        return
+    for one in found:
+        _show(one)
+    for path in barred:
+        output.say(f"never read: {path}")
+    if not found:
+        output.say("No project or group chat is known yet; `dream consolidate` notes where something was said.")
+
+
+def _show(one: PlaceRow) -> None:
+    output.say(f"{one.name}  {one.kind}, {show.counted(one.lines, 'line')}", bold=True)
+    for known in (*one.paths, *one.remotes, *one.chats):
+        output.say(f"  {known}", dim=True)
+    for other in one.same[:1]:
+        output.say(f"  {output.sentence(same(one.name, other))}", colour="yellow", fold=True)
+
+
+def same(name: str, other: str) -> str:
+    """Ask whether two places are the same project."""
+    return f"{name} has the git remote of {other}: if it is the same project, dream places merge {name} {other}"
+
+
+@places_command.command("rename")
+@click.argument("name")
+@click.argument("new")
+@group.workspace
+@group.as_json
+def rename_command(name: str, new: str, directory: Path | None, as_json: bool) -> None:
+    """Give a place another name."""
+    group.only_a_person("What a place is called", f"dream places rename {shlex.quote(name)} {shlex.quote(new)}")
+    _said(places.rename(group.open_workspace(directory), name, new, now=group.now()), as_json=as_json)
+
+
+@places_command.command("merge")
+@click.argument("name")
+@click.argument("into")
+@group.workspace
+@group.as_json
+def merge_command(name: str, into: str, directory: Path | None, as_json: bool) -> None:
+    """Let a place be another one from now on: a moved folder, or a second clone of the same project."""
+    group.only_a_person("Which projects are the same", f"dream places merge {shlex.quote(name)} {shlex.quote(into)}")
+    _said(places.merge(group.open_workspace(directory), name, into, now=group.now()), as_json=as_json)
+
+
+@places_command.command("move")
+@click.argument("line")
+@click.argument("place")
+@group.workspace
+@group.as_json
+def move_command(line: str, place: str, directory: Path | None, as_json: bool) -> None:
+    """Move a line, by its text or citation, to another place, or to `everywhere`."""
+    workspace = group.open_workspace(directory)
+    found = drop.named(workspace, line)
+    group.only_a_person("Where a line holds", f"dream places move {shlex.quote(found.cite)} {shlex.quote(place)}")
+    _said(places.move(workspace, found, place, now=group.now()), as_json=as_json)
+
+
+@places_command.command("split")
+@click.option("-n", "--dry-run", is_flag=True, help="Show which lines would move; change nothing.")
+@group.workspace
+@group.as_json
+def split_command(dry_run: bool, directory: Path | None, as_json: bool) -> None:
+    """Move each line that rests on one place's messages alone from the files for everywhere into that place."""
+    workspace = group.open_workspace(directory)
+    found = places.apart(workspace)
+    if not as_json:
+        for name, lines in found.items():
+            output.say(name, bold=True)
+            for _, line in lines:
+                output.say(f"  {line}", fold=True)
+    if dry_run or not found:
+        if as_json:
+            output.emit({"places": found, "commit": None})
+        elif not found:
+            output.say("No line for everywhere rests on one place's messages alone.")
+        return
+    group.only_a_person("Where lines hold", "dream places split")
+    _said(places.split(workspace, now=group.now()), as_json=as_json)
+
+
+@places_command.command("never")
+@click.argument("what", metavar="PATH|CHAT|SESSION")
+@click.option("--lift", is_flag=True, help="Read it again from now on.")
+@group.workspace
+@group.as_json
+def never_command(what: str, lift: bool, directory: Path | None, as_json: bool) -> None:
+    """Never read a project, a chat or a session from now on. What memory holds of it already stays."""
+    group.only_a_person("What is read", f"dream places never {shlex.quote(what)}")
+    _said(places.never(group.open_workspace(directory), what, lift=lift, now=group.now()), as_json=as_json)
+
+
+def _said(sha: str | None, *, as_json: bool) -> None:
+    if as_json:
+        output.emit({"commit": sha})
+    elif sha:
+        output.say(f"Done. To take it back: dream restore {show.short(sha)}")
+    else:
+        output.say("Nothing was to be changed.")

@@ -1,0 +1,129 @@
+"""Places by hand: renamed, merged, parted, a line moved, and what is never read; each is one commit, restorable."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dream.directory import Workspace
+from dream.models import NewEntry
+from tests.cli.commands import dream
+from tests.sources.test_places import row
+from tests.transcripts.reading import lines
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+TABS, SPACES = "places/alpha/SOUL.md", "places/beta/SOUL.md"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, home: Path) -> Workspace:
+    """Two projects with a rule and a fact each, dreamt by the default model."""
+    dream("init", tmp_path / "ws")
+    for at, name, rule, port in (
+        (10, "alpha", "Always use tabs.", 7391),
+        (20, "beta", "Always use four spaces.", 8080),
+    ):
+        folder = home / "work" / name
+        (folder / ".git").mkdir(parents=True)
+        (folder / ".git" / "config").write_text('[remote "origin"]\n\turl = git@host.example:lena/alpha.git\n')
+        fact = f"Our staging server listens on port {port}."
+        said = [row(at, rule, folder, session=name), row(at + 1, "Sure.", folder, "assistant", name)]
+        said.append(row(at + 2, fact, folder, session=name))
+        dream("consolidate", lines(tmp_path / f"{name}.jsonl", *said), "-w", tmp_path / "ws")
+    assert dream("run", "-w", tmp_path / "ws").status == 0
+    return Workspace.open(tmp_path / "ws")
+
+
+def state(workspace: Workspace) -> dict[str, Any]:
+    known = tomllib.loads((workspace.root / "places" / "places.toml").read_text(encoding="utf-8"))
+    return {file: workspace.read_file(file) for file in workspace.files()} | {"": known}
+
+
+def test_one_night_keeps_the_rules_and_facts_of_two_projects_apart(workspace: Workspace, home: Path) -> None:
+    given = {
+        name: dream("context", "-w", workspace.root, cwd=home / "work" / name).out for name in ("alpha", "beta")
+    } | {"": dream("context", "-w", workspace.root).out}
+    found = {name: [word in text for word in ("tabs", "7391", "four spaces", "8080")] for name, text in given.items()}
+    assert found == {"alpha": [True, True, False, False], "beta": [False, False, True, True], "": [False] * 4}
+    hits = dream("search", "staging server port", "--json", "-w", workspace.root, cwd=home / "work" / "alpha").json
+    assert {hit["place"] for hit in hits} == {"alpha"}
+    everywhere = dream("search", "staging server port", "--everywhere", "--json", "-w", workspace.root).json
+    assert {hit["place"] for hit in everywhere} == {"alpha", "beta"}
+    for widened in ("--everywhere", "--place=beta"):
+        refused = dream("search", "port", widened, "-w", workspace.root, cwd=home / "work" / "alpha", CLAUDECODE="1")
+        assert (refused.status, "for a person to decide" in refused.err) == (2, True)
+    hook = json.dumps({"hook_event_name": "SessionStart", "cwd": str(home / "work" / "beta")})
+    shown = dream("context", "--hook", "-w", workspace.root, stdin=hook).out
+    assert ("four spaces" in shown, "tabs" in shown) == (True, False)
+    asked = json.dumps({"prompt": "Which port does our staging server listen on?", "cwd": str(home / "work" / "beta")})
+    dream("search", "warm", "-w", workspace.root)
+    assert "7391" not in dream("context", "--hook", "-w", workspace.root, stdin=asked).out
+
+
+@pytest.mark.parametrize("change", [("rename", "beta", "gamma"), ("merge", "beta", "alpha")])
+def test_a_place_is_renamed_or_merged_and_a_restore_takes_it_back(
+    workspace: Workspace, change: tuple[str, ...]
+) -> None:
+    before = state(workspace)
+    assert "dream places merge beta alpha" in dream("places", "-w", workspace.root).out
+    done = dream("places", *change, "-w", workspace.root)
+    assert done.status == 0, done.err
+    after = state(workspace)
+    assert SPACES not in after
+    assert "four spaces" in after[f"places/{change[2]}/SOUL.md"]
+    entries = [entry.place for entry in workspace.history.after(0)]
+    assert {place.name for key in entries if (place := workspace.places().named(key))} == {"alpha", change[2]}
+    assert dream("restore", "HEAD", "--yes", "-w", workspace.root).status == 0
+    assert state(workspace) == before
+    assert dream("doctor", "-w", workspace.root).status == 0
+
+
+def test_an_agent_cannot_say_that_two_projects_are_the_same(workspace: Workspace) -> None:
+    refused = dream("places", "merge", "beta", "alpha", "-w", workspace.root, CLAUDECODE="1")
+    assert (refused.status, "for a person to decide" in refused.err) == (2, True)
+
+
+def test_a_memory_that_mixed_projects_is_parted_in_one_commit(workspace: Workspace) -> None:
+    assert dream("places", "move", f"{TABS}:4", "everywhere", "-w", workspace.root).status == 0
+    assert "tabs" in workspace.read_file("SOUL.md")
+    assert "tabs" not in workspace.read_file(TABS)
+    shown = dream("places", "split", "--dry-run", "-w", workspace.root).out
+    assert ("alpha" in shown, "tabs" in shown) == (True, True)
+    assert dream("places", "split", "-w", workspace.root).status == 0
+    assert ("tabs" in workspace.read_file("SOUL.md"), "tabs" in workspace.read_file(TABS)) == (False, True)
+
+
+def test_what_is_never_read_leaves_no_word_in_the_workspace(workspace: Workspace, home: Path, tmp_path: Path) -> None:
+    secret = home / "work" / "secret"
+    assert dream("places", "never", secret, "-w", workspace.root).status == 0
+    said = [row(31, "We use zeppelins.", secret, session="s"), row(32, "I live in Graz.", home, session="s")]
+    dream("consolidate", lines(tmp_path / "s.jsonl", *said), "-w", workspace.root)
+    kept = b"".join(path.read_bytes() for path in (workspace.root / "memory").rglob("*") if path.is_file())
+    assert (b"zeppelins" in kept, b"Graz" in kept) == (False, True)
+
+
+def test_a_note_counts_for_the_repository_in_which_it_is_typed(workspace: Workspace, home: Path) -> None:
+    dream("note", "Deploys need two reviews", "-w", workspace.root, cwd=home / "work" / "alpha")
+    dream("note", "I am allergic to nuts", "--everywhere", "-w", workspace.root, cwd=home / "work" / "alpha")
+    dream("note", "I like tea", "-w", workspace.root)
+    names = [place.name if (place := workspace.places().named(one.place)) else "" for one in workspace.history.after(0)]
+    assert names[-3:] == ["alpha", "", ""]
+
+
+def test_a_group_chat_is_given_nothing_of_the_person_or_of_projects(workspace: Workspace) -> None:
+    workspace.history.append([NewEntry("note", "My blood pressure pills are at 9")], now=NOW)
+    (workspace.root / "USER.md").write_text("# User\n\n## Person\n- Lives in Graz\n", encoding="utf-8")
+    soul = "# Soul\n\n## Rules\n- Answer in English\n\n## Private\n- Never mention my pregnancy\n"
+    (workspace.root / "SOUL.md").write_text(soul, encoding="utf-8")
+    given = dream("context", "--chat", "telegram:-1", "-w", workspace.root).out
+    assert "Answer in English" in given
+    for kept in ("pregnancy", "Graz", "pills", "tabs", "7391", "8080"):
+        assert kept not in given
+    for asked in ("Graz", "pills", "tabs", "pregnancy"):
+        assert dream("search", asked, "--chat", "telegram:-1", "--json", "-w", workspace.root).json == []
+    assert dream("mcp", "--chat", "telegram:-1", "--everywhere", "-w", workspace.root).status == 2
