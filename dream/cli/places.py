@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dream.actions import drop, places
+from dream.actions import drop, scopes
 from dream.cli import group, output, show
 
 if TYPE_CHECKING:
-    from dream.actions.places import PlaceRow
+    from dream.actions.scopes import PlaceRow
 
 
 @click.group("places", cls=group.DreamGroup, invoke_without_command=True)
@@ -36,7 +36,7 @@ def places_command(context: click.Context, directory: Path | None, as_json: bool
     if context.invoked_subcommand is not None:
         return
     workspace = group.open_workspace(directory)
-    found = places.listed(workspace)
+    found = scopes.listed(workspace)
     barred = workspace.places().never()
     if as_json:
         output.emit({"places": found, "never": barred})
@@ -70,7 +70,7 @@ def same(name: str, other: str) -> str:
 def rename_command(name: str, new: str, directory: Path | None, as_json: bool) -> None:
     """Give a place another name."""
     group.only_a_person("What a place is called", f"dream places rename {shlex.quote(name)} {shlex.quote(new)}")
-    _said(places.rename(group.open_workspace(directory), name, new, now=group.now()), as_json=as_json)
+    _said(scopes.rename(group.open_workspace(directory), name, new, now=group.now()), as_json=as_json)
 
 
 @places_command.command("merge")
@@ -81,7 +81,7 @@ def rename_command(name: str, new: str, directory: Path | None, as_json: bool) -
 def merge_command(name: str, into: str, directory: Path | None, as_json: bool) -> None:
     """Let a place be another one from now on: a moved folder, or a second clone of the same project."""
     group.only_a_person("Which projects are the same", f"dream places merge {shlex.quote(name)} {shlex.quote(into)}")
-    _said(places.merge(group.open_workspace(directory), name, into, now=group.now()), as_json=as_json)
+    _said(scopes.merge(group.open_workspace(directory), name, into, now=group.now()), as_json=as_json)
 
 
 @places_command.command("move")
@@ -94,7 +94,7 @@ def move_command(line: str, place: str, directory: Path | None, as_json: bool) -
     workspace = group.open_workspace(directory)
     found = drop.named(workspace, line)
     group.only_a_person("Where a line holds", f"dream places move {shlex.quote(found.cite)} {shlex.quote(place)}")
-    _said(places.move(workspace, found, place, now=group.now()), as_json=as_json)
+    _said(scopes.move(workspace, found, place, now=group.now()), as_json=as_json)
 
 
 @places_command.command("split")
@@ -104,7 +104,7 @@ def move_command(line: str, place: str, directory: Path | None, as_json: bool) -
 def split_command(dry_run: bool, directory: Path | None, as_json: bool) -> None:
     """Move each line that rests on one place's messages alone from the files for everywhere into that place."""
     workspace = group.open_workspace(directory)
-    found = places.apart(workspace)
+    found = scopes.apart(workspace)
     if not as_json:
         for name, lines in found.items():
             output.say(name, bold=True)
@@ -117,7 +117,7 @@ def split_command(dry_run: bool, directory: Path | None, as_json: bool) -> None:
             output.say("No line for everywhere rests on one place's messages alone.")
         return
     group.only_a_person("Where lines hold", "dream places split")
-    _said(places.split(workspace, now=group.now()), as_json=as_json)
+    _said(scopes.split(workspace, now=group.now()), as_json=as_json)
 
 
 @places_command.command("never")
@@ -128,7 +128,7 @@ def split_command(dry_run: bool, directory: Path | None, as_json: bool) -> None:
 def never_command(what: str, lift: bool, directory: Path | None, as_json: bool) -> None:
     """Never read a project, a chat or a session from now on. What memory holds of it already stays."""
     group.only_a_person("What is read", f"dream places never {shlex.quote(what)}")
-    _said(places.never(group.open_workspace(directory), what, lift=lift, now=group.now()), as_json=as_json)
+    _said(scopes.never(group.open_workspace(directory), what, lift=lift, now=group.now()), as_json=as_json)
 
 
 def _said(sha: str | None, *, as_json: bool) -> None:

@@ -161,12 +161,12 @@ def _elsewhere(root: Path, cwd: str, place: Case) -> None:
 
 def _same(workspace: Workspace, new: str, old: str, now: datetime) -> None:
     """Say once that a moved folder is the project that memory knows."""
-    from dream.actions import places
+    from dream.actions import scopes
 
     known = workspace.places()
     here, there = known.at(new), known.at(old)
     if here is not None and there is not None and here != there:
-        places.merge(workspace, here.name, there.name, now=now)
+        scopes.merge(workspace, here.name, there.name, now=now)
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from dream.workspace.lock import run_lock
 from dream.workspace.places import KnownPlace, Places
 
 Files = dict[str, bytes | None]  # by path; None is a file that goes
-Deed = Callable[[Places, Mapping[str, bytes]], Files]
+Making = Callable[[Places, Mapping[str, bytes]], Files]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _union(some: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*some, *more)))
 
 
-def _done(workspace: Workspace, deed: Deed, note: str, now: datetime, *, locked: bool) -> str | None:
+def _done(workspace: Workspace, deed: Making, note: str, now: datetime, *, locked: bool) -> str | None:
     """Commit what `deed` makes of the files as they stand, as a person's change; return its sha."""
     with nullcontext() if locked else run_lock(workspace.private, "dream places", now=now):
         transaction.recover(workspace)
