@@ -16,6 +16,7 @@ Voice = Literal["user", "agent", "tool", "pasted", "other", "note"]  # "other": 
 State = Literal["applied", "present", "held", "refused"]
 MemoryFile = str  # a path in the workspace: one of MEMORY_FILES, or places/NAME/SOUL.md or MEMORY.md
 MEMORY_FILES = memory.MEMORY_FILES
+IMPORT, ALONE = IMPORTS = ("import", "import-alone")  # guards that hold what another tool remembers; one line by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,16 @@ class NewEntry:
     place: str = ""
     kept: int = 0
     rereads: tuple[int, ...] = ()
+
+    @property
+    def imported(self) -> bool:
+        """Return whether another tool remembered it: it was accepted, or waits in review, and no dream weighs it."""
+        return (self.session or "").startswith(f"{IMPORT}:")
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Return whether it is nobody's word: another tool remembered it, and no person has accepted it here."""
+        return self.imported and all(line.voice is None for line in self.lines)
 
     @property
     def by_agent(self) -> bool:

@@ -35,7 +35,6 @@ WHERE: Mapping[Mode, str] = {"before": "as it was just before", "only": "without
 # The state that goes back with the files; the facts that a person took back only ever grow.
 _CURSOR, _PENDING, _REJECTED, _FORMAT, _PLACES = STATE
 _TRAVELS = (_CURSOR, _PENDING)
-RESTORES_BATCH = "Dream-Restores-Batch"  # the trailer of a restore that took a batch back
 _BATCH = re.compile(r"b-[0-9a-f]{8}")
 _WORDS: Mapping[Mode, str] = {"before": "before", "only": "without", "at": "at"}
 
@@ -113,7 +112,8 @@ def restore_batch(
         if not dry_run:
             transaction.recover(workspace)
         present = read_all(workspace.root)
-        changes = workspace.git.log(batch=batch) if _BATCH.fullmatch(batch) else []
+        named = workspace.git.log(batch=batch) if _BATCH.fullmatch(batch) else []
+        changes = [one for one in named if one.kind != "restore"]
         if not changes:
             raise UnknownRevision(f"{batch!r} names no batch; `dream log SHA` tells a change's.")
         target = present
@@ -135,7 +135,7 @@ def _commit(
 ) -> Restored:
     changes = {path: target.get(path) for path in sorted({*present, *target})}
     trailers = {"Dream-Restores": plan.change.sha, "Dream-Restore-Mode": plan.mode}
-    trailers |= {RESTORES_BATCH: plan.batch} if plan.batch else {}
+    trailers |= {log.BATCH: plan.batch} if plan.batch else {}
     note = f"(without {plan.batch})" if plan.batch else f"({_WORDS[plan.mode]} {plan.change.sha[:10]})"
     message = partial(log.build, "restore", note=note, trailers=trailers)
     expected = {path: data for path, data in present.items() if is_memory(path)}

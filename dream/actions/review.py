@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from dream.directory import Workspace
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, end_of_section, gone, lines, paired, plain_ends, replaced
 from dream.errors import AnswerUnusable, UsageError
-from dream.models import MemoryFile, Outcome, Proposal, Rejected
+from dream.models import IMPORTS, MemoryFile, Outcome, Proposal, Rejected
 from dream.text.safe import clean
 from dream.text.words import without_bullet
+from dream.transfer.take import placed
 from dream.versions import log, read_all, transaction
 from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
@@ -100,9 +101,10 @@ def _ended(rows: Sequence[str], *, like: str) -> str:
 
 
 EDITED = "edited and accepted"
-IMPORT = "import"  # the guard that holds what another tool remembers, until the person accepts it
 Pick = int | tuple[int, int]  # a proposal, or one of its findings
-Part = tuple[Proposal, Proposal | None, Proposal | None]  # and what is left of it when it is accepted, or rejected
+ChosenPart = tuple[
+    Proposal, Proposal | None, Proposal | None
+]  # and what is left of it when it is accepted, or rejected
 
 
 def accept(
@@ -121,14 +123,14 @@ def accept(
     Raises UsageError for a number that nothing waits under, and Busy.
     """
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
-        together = groupby(_chosen(workspace, numbers), lambda one: one[0].batch if one[0].guard == IMPORT else "")
+        together = groupby(_chosen(workspace, numbers), lambda one: one[0].batch if one[0].guard in IMPORTS else "")
         made = [_accepted(workspace, list(parts), instead, now) for _, parts in together]
         done = tuple(one for each in made for one in each.done)
         misfits = tuple(one for each in made for one in each.misfits)
         return Decided(done, misfits, next((each.sha for each in reversed(made) if each.sha), None))
 
 
-def _accepted(workspace: Workspace, parts: Sequence[Part], instead: str | None, now: datetime) -> Decided:
+def _accepted(workspace: Workspace, parts: Sequence[ChosenPart], instead: str | None, now: datetime) -> Decided:
     found = _look(workspace, now)
     named = dict.fromkeys(held.file for held, _, _ in parts if held.file is not None)
     texts = {file: files.decode(found.get(file) or b"", workspace.root / file) for file in named}
@@ -181,7 +183,7 @@ def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
     return {**read_all(workspace.root)}
 
 
-def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[Part]:
+def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[ChosenPart]:
     """Find what the numbers name."""
     waiting = {proposal.id: proposal for proposal in workspace.pending()}
     asked: dict[int, set[int]] = {}
@@ -191,7 +193,7 @@ def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[Part]:
     missing = [str(number) for number in asked if number not in waiting]
     if missing:
         raise UsageError(f"Nothing waits under {', '.join(missing)}; `dream review` lists what does.")
-    chosen: list[Part] = []
+    chosen: list[ChosenPart] = []
     for number, places in asked.items():
         proposal = waiting[number]
         everything = places == set(range(1, len(findings_of(proposal)) + 1))
@@ -207,6 +209,9 @@ def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
     file = proposal.file
     if file is None:
         raise _NoFitError("it is an entry that could not be dreamt, not an edit; reject it to put it away")
+    if proposal.guard in IMPORTS:
+        texts[file] = _placed(proposal, texts[file], file)
+        return
     try:
         texts[file] = replaced(texts[file], Edit(file, proposal.old_text, proposal.new_text))
     except EditError as error:
@@ -218,6 +223,20 @@ def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
         rows = plain_ends(text).split("\n")
         beside = end_of_section(rows, proposal.under) if rows.count(proposal.under) == 1 and proposal.under else ""
         texts[file] = replaced(text, Edit(file, beside, "\n".join([beside, *new] if beside else new)))
+
+
+def _placed(proposal: Proposal, text: str, file: MemoryFile) -> str:
+    """Return a file with imported lines where they belong, or in the place of the line that they contradict."""
+    old = proposal.old_text.rstrip("\n")
+    if old and old not in text.split("\n"):
+        raise _NoFitError(f"what it would change is no longer in {file}; edit the file yourself, or reject it")
+    titles = [outcome.finding.heading for outcome in _outcomes(proposal)]
+    rows = proposal.new_text.splitlines() or [""]
+    if set(rows) & set(text.split("\n")) - {""}:
+        raise _NoFitError(f"what it would write stands in {file} already; reject it to put it away")
+    for row, title in zip_longest(rows, titles[: len(rows)], fillvalue=""):
+        text = placed(text, file, (f"## {title}",) if title else (), row, old)
+    return text
 
 
 def _why_not(proposal: Proposal, text: str, file: MemoryFile) -> str:

@@ -133,7 +133,14 @@ def _chosen(workspace: Workspace, numbers: tuple[Pick | str, ...], *, everything
     everything, named = everything or "all" in numbers, [one for one in numbers if not isinstance(one, str)]
     if everything == bool(named):
         raise UsageError("Give their numbers from `dream review`, or all.")
-    return [one.id for one in workspace.pending()] if everything else named
+    if not everything:
+        return named
+    from dream.models import ALONE
+
+    waiting = workspace.pending()
+    if alone := [str(one.id) for one in waiting if one.guard == ALONE]:
+        output.problem(f"Of what was imported, {', '.join(alone)} can only be decided by number.")
+    return [one.id for one in waiting if one.guard != ALONE]
 
 
 def _show(one: Proposal) -> None:

@@ -212,9 +212,13 @@ def night(report: NightReport, *, quiet: bool = False) -> None:
 
 def evidence(said: Evidence) -> None:
     """Show what was said first, then where: the positions of the messages stand in `--json`."""
+    from dream.models import IMPORT
+
     for row in said.said:
         output.say(f"    {row}", fold=True)
     note = "noted by an agent" if said.by_agent else "noted directly"
+    if (said.session or "").startswith(f"{IMPORT}:"):
+        note = f"imported from {(said.session or '').split(':', 2)[2]}"
     told = note if said.kind == "note" else f"said in {said.session}" if said.session else "said"
     output.say(f"      {told}, {said.time.astimezone():%Y-%m-%d %H:%M} (history entry {said.cursor})", dim=True)
     for one in said.messages:

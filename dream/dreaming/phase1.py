@@ -101,9 +101,9 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) ->
 
 
 def that_say_something(batch: Sequence[Entry]) -> list[Entry]:
-    """Leave out the entries that say nothing, and nanobot's older ones, which it has dreamt."""
+    """Leave out the entries that say nothing, nanobot's older ones, which it has dreamt, and what was imported."""
     said = [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
-    return [entry for entry in said if entry.session != legacy.SESSION]
+    return [entry for entry in said if entry.session != legacy.SESSION and not entry.imported]
 
 
 def analyse(

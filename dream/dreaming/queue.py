@@ -10,7 +10,7 @@ from dream.dreaming.draft import Draft, added, gone, lines
 from dream.dreaming.editing import HeldEdit
 from dream.dreaming.guards import Verdict
 from dream.memory import memory_file
-from dream.models import Finding, MemoryFile, Outcome, Proposal
+from dream.models import IMPORTS, Finding, MemoryFile, Outcome, Proposal
 from dream.text.alike import same_fact
 from dream.text.words import without_said_on
 
@@ -97,7 +97,7 @@ def waiting(pending: Sequence[Proposal]) -> list[tuple[Finding, str]]:
     """Return the findings that wait, each once with the reason why, as phase 1 is shown them."""
     found: dict[str, tuple[Finding, str]] = {}
     for item in pending:
-        for one in item.findings:
+        for one in item.findings if item.guard not in IMPORTS else ():  # no word of the user's yet
             tag, _, fact = _uncited(one)[:300].partition("] ")
             file = memory_file(tag.lstrip("[").removesuffix("-REMOVE"))
             if file is not None and fact:

@@ -148,7 +148,11 @@ def undreamt(
     for entry in current(newest_first):
         if entry.cursor <= dreamt:
             return
-        ours = (session is None or entry.session in (session, None)) and entry.session != legacy.SESSION
+        ours = (
+            (session is None or entry.session in (session, None))
+            and entry.session != legacy.SESSION
+            and not entry.imported
+        )
         if ours and entry.content and not held.issuperset(entry.content.splitlines()):
             yield entry
 

@@ -370,7 +370,7 @@ def _next(history: History, read: Mapping[str, tuple[int, bytes]]) -> _Part | No
             (*_filed(one.session), IN_PLACE + one.place, *(f"{REREADS}{cursor}" for cursor in one.rereads)),
         )
         for one in entries
-        if one.content
+        if one.content and not one.unconfirmed
     ]
     return _Part(HISTORY, before, entries[-1].cursor, b"", documents) if entries else None
 

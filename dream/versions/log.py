@@ -60,7 +60,8 @@ class Change:
     """One commit that dream made.
 
     `files` counts lines of the files that a person reads, by path; `entries` are the first and last cursor dreamt.
-    `parent` is None for the very first commit. `batch` is the id of the run or the import that made it.
+    `parent` is None for the very first commit. `batch` is the id of the run or the import that made it, or,
+    of a restore, of what it took back.
     """
 
     sha: str

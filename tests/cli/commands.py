@@ -80,8 +80,11 @@ def command(*arguments: object, program: str = "main") -> list[str]:
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
-def on_a_terminal(*arguments: object, typed: str = "", program: str = "main", **more: str) -> Ended:
-    """Run `dream` with a terminal on all three streams and type into it; all output is in `out`."""
+def on_a_terminal(*arguments: object, typed: str = "", keys: str = "", program: str = "main", **more: str) -> Ended:
+    """Run `dream` with a terminal on all three streams and type into it; all output is in `out`.
+
+    `keys` are pressed each time when nothing more is shown: what is typed before a screen is there is lost.
+    """
     leader, follower = pty.openpty()
     env = environment({"TERM": "xterm-256color", **more})
     streams = (follower, follower, follower)
@@ -90,7 +93,12 @@ def on_a_terminal(*arguments: object, typed: str = "", program: str = "main", **
     if typed:
         os.write(leader, typed.encode())
     pieces = []
-    while select.select([leader], [], [], 60)[0]:
+    waited = 0
+    while waited < 60:
+        if not select.select([leader], [], [], 1 if keys else 60)[0]:
+            os.write(leader, keys.encode())
+            waited += 1 if keys else 60
+            continue
         try:
             piece = os.read(leader, 65536)
         except OSError:  # the last process has closed the terminal
