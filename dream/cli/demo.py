@@ -22,6 +22,15 @@ from dream.reports import BatchReport, ConsolidateReport, Progress, RunReport, n
 from dream.settings import EMBEDDED, Settings
 from dream.text import tokens
 
+# When they are, each with the sessions that had gone quiet by then.
+NIGHTS: tuple[tuple[datetime, tuple[str, ...]], ...] = (
+    (datetime(2026, 11, 5, 3, tzinfo=UTC), ("1-monday.jsonl", "2-wednesday.jsonl")),
+    (datetime(2026, 11, 9, 3, tzinfo=UTC), ("3-friday.jsonl", "4-sunday.jsonl", "5-pages.jsonl")),
+    (datetime(2026, 11, 14, 3, tzinfo=UTC), ("6-wednesday.jsonl", "7-friday.jsonl")),
+)
+# Whatever is configured, the demo needs no key and gives the same on every machine.
+SETTINGS = Settings(model=EMBEDDED, timezone="UTC")
+
 
 @click.command("demo", cls=group.DreamCommand)
 @click.argument("directory", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
@@ -100,16 +109,6 @@ def _tell_night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> No
 
 # The nights of the demo's story. Its sessions lie in dream/demo/, in Claude Code's format, one file each; everything in
 # them is invented, the password too.
-
-
-# When they are, each with the sessions that had gone quiet by then.
-NIGHTS: tuple[tuple[datetime, tuple[str, ...]], ...] = (
-    (datetime(2026, 11, 5, 3, tzinfo=UTC), ("1-monday.jsonl", "2-wednesday.jsonl")),
-    (datetime(2026, 11, 9, 3, tzinfo=UTC), ("3-friday.jsonl", "4-sunday.jsonl", "5-pages.jsonl")),
-    (datetime(2026, 11, 14, 3, tzinfo=UTC), ("6-wednesday.jsonl", "7-friday.jsonl")),
-)
-# Whatever is configured, the demo needs no key and gives the same on every machine.
-SETTINGS = Settings(model=EMBEDDED, timezone="UTC")
 
 
 @dataclass(frozen=True, slots=True)

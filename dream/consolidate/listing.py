@@ -68,10 +68,6 @@ class Seen:
         held = self._files.get
         return [file for file in files if held(file.name, ([],))[0] != [*file.look] or file.named]
 
-    def is_settled(self, listed: Set[str]) -> bool:
-        """Return whether the cache stays as it is where the files `listed` are those that there are."""
-        return not self._changed and self._files.keys() <= listed
-
     def sessions(self, path: str) -> int:
         """Return how many sessions the file held when it was last read; 1 for one that was not."""
         return len(self._files[path][1]) if path in self._files else 1

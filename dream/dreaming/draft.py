@@ -21,6 +21,12 @@ from dream.settings import Settings
 from dream.text.words import content_words, coverage
 
 _HEADING = re.compile("#{1,6} ")
+OMITTED = "[… lines left out …]"
+WHOLE_TOKENS = 1_200  # of all three files together that are shown whole whatever they are about
+NEAR_LINES = 5  # of a file shown for each topic: the line that is meant and those that say nearly the same
+MARGIN_TOKENS = 256  # for message framing, tool schemas and the error of a count
+TOOLS_TOKENS = 512
+SMALLEST_ROOM = 256  # tokens; a window with less room than this for content is used as if it had it
 
 
 class EditError(Exception):
@@ -243,11 +249,6 @@ def _whole_end(text: str) -> str:
 # line that is shown is shown whole, so that it can be copied into an edit.
 
 
-OMITTED = "[… lines left out …]"
-WHOLE_TOKENS = 1_200  # of all three files together that are shown whole whatever they are about
-NEAR_LINES = 5  # of a file shown for each topic: the line that is meant and those that say nearly the same
-
-
 def shown_to_fit(
     texts: Mapping[MemoryFile, str], topics: Sequence[str], room: int, count: Callable[[str], int]
 ) -> dict[MemoryFile, str]:
@@ -321,11 +322,6 @@ def _weight(line: str, wanted: frozenset[str]) -> float:
 
 
 # What both phases must know of a dream beside their own input.
-
-
-MARGIN_TOKENS = 256  # for message framing, tool schemas and the error of a count
-TOOLS_TOKENS = 512
-SMALLEST_ROOM = 256  # tokens; a window with less room than this for content is used as if it had it
 
 
 @dataclass(frozen=True, slots=True)

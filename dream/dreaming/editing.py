@@ -26,6 +26,15 @@ from dream.text.words import content_words, coverage, marks, without_bullet, wit
 
 WHOLE = ("loss", "review")  # guards that judge how much goes, or everything, and no line by itself
 TIED = 0.5  # of a line's words that another side of the edit must hold for the two to be one change
+_CLAIMS_PRESENT = (
+    *("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复", "重複", "既", "すでに"),
+    *("記載", "이미", "schon", "bereits", "vorhanden", "doppelt", "déjà", "già", "duplic", "ya está", "já está", "уже"),
+)
+_SOURCES: Mapping[Voice | None, str] = {"tool": "tool", "pasted": "paste", "agent": "agent"}  # rows of `marks`
+LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
+ABOUT = 0.25  # of the words of a line that goes, which must stand in the findings or in what takes its place
+REMOVES = 0.6  # of a removal's words that a line must hold to be the one meant
+CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +140,6 @@ def _tied(one: tuple[str | None, str | None], other: tuple[str | None, str | Non
     if one[1] is None and other[1]:
         return coverage(one[0] or "", other[1]) >= TIED
     return one[0] is None and bool(other[0]) and coverage(one[1] or "", other[0] or "") >= TIED
-
-
-_CLAIMS_PRESENT = (
-    *("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复", "重複", "既", "すでに"),
-    *("記載", "이미", "schon", "bereits", "vorhanden", "doppelt", "déjà", "già", "duplic", "ya está", "já está", "уже"),
-)
-_SOURCES: Mapping[Voice | None, str] = {"tool": "tool", "pasted": "paste", "agent": "agent"}  # rows of `marks`
-LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
-ABOUT = 0.25  # of the words of a line that goes, which must stand in the findings or in what takes its place
-REMOVES = 0.6  # of a removal's words that a line must hold to be the one meant
-CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ _DOUBLES = re.compile(r"\W*=\s*(P?S\d{1,6})\W*", re.IGNORECASE)  # behind a numb
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
 _CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
+References = Mapping[str, tuple[MemoryFile, str]]  # `U7` → its file and line, `W2` → a finding that waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,6 @@ class Analysis:
 
     findings: tuple[Finding, ...]
     unreadable: tuple[str, ...] = ()
-
-
-References = Mapping[str, tuple[MemoryFile, str]]  # `U7` → its file and line, `W2` → a finding that waits
 
 
 def letters(files: Iterable[MemoryFile]) -> dict[str, MemoryFile]:

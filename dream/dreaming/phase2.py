@@ -72,6 +72,16 @@ TOOLS = (
         {"type": "object", "properties": {"path": _PATH}, "required": ["path"]},
     ),
 )
+log = logging.getLogger(__name__)
+UNSETTLED = "the edit agent's answer could not be used; it is asked again"
+MAX_STEPS = 20  # rounds; more did not help the ancestor, 20 of 20 was worse than 15
+MAX_BARREN_STEPS = 3  # rounds in a row in which no call succeeded end the loop
+MAX_CALLS_A_STEP = 64  # tool calls answered in one round
+REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
+COPIED = 12  # characters of a removal that a line begins with, or of a line that is a part of it
+LONGEST_TITLE = 40  # characters of a new heading
+_BRACKETS = re.compile(r"[.。]?\s*[(（][^()（）]*[)）][.。]?|[.。]")
+_TITLES: Mapping[MemoryFile, str] = {"SOUL.md": "Rules", "USER.md": "Person", "memory/MEMORY.md": "Facts"}
 
 
 def answer(call: ToolCall, editing: Editing) -> str:
@@ -112,14 +122,6 @@ def _number(value: Json) -> int:
     if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
         return int(value)
     raise EditError(f"{value!r} is not the number of a finding")
-
-
-log = logging.getLogger(__name__)
-
-UNSETTLED = "the edit agent's answer could not be used; it is asked again"
-MAX_STEPS = 20  # rounds; more did not help the ancestor, 20 of 20 was worse than 15
-MAX_BARREN_STEPS = 3  # rounds in a row in which no call succeeded end the loop
-MAX_CALLS_A_STEP = 64  # tool calls answered in one round
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +235,6 @@ def _nudge(editing: Editing) -> str:
 
 
 # Apply findings without a model: those that need no judgement, and what a model cannot do or left undone.
-
-REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
-COPIED = 12  # characters of a removal that a line begins with, or of a line that is a part of it
-LONGEST_TITLE = 40  # characters of a new heading
-_BRACKETS = re.compile(r"[.。]?\s*[(（][^()（）]*[)）][.。]?|[.。]")
-_TITLES: Mapping[MemoryFile, str] = {"SOUL.md": "Rules", "USER.md": "Person", "memory/MEMORY.md": "Facts"}
 
 
 def settle_plain(editing: Editing, settings: Settings) -> None:

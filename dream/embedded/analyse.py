@@ -21,6 +21,16 @@ from dream.text.words import heading, standing
 
 STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")
+_SECTIONS = {
+    "person": "People",
+    "preference": "Preferences",
+    "plan": "Plans",
+    "solution": "Solutions",
+    "decision": "Decisions",
+    "event": "Events",
+    "fact": "Facts",
+    "rule": "Rules",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +164,6 @@ def _file(said: Statement) -> MemoryFile:
         return "USER.md" if for_a_time else "SOUL.md"
     of_user = said.kind in read.PERSONAL and not said.speaker and cues.says("mine", said.text)
     return "USER.md" if of_user else "memory/MEMORY.md"
-
-
-_SECTIONS = {
-    "person": "People",
-    "preference": "Preferences",
-    "plan": "Plans",
-    "solution": "Solutions",
-    "decision": "Decisions",
-    "event": "Events",
-    "fact": "Facts",
-    "rule": "Rules",
-}
 
 
 def spoken(said: Sequence[Statement], limit: int) -> list[Statement]:

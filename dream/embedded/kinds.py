@@ -53,11 +53,6 @@ class Guess:
         return sum(self.shares[name] for name in KEPT)
 
     @property
-    def unmeant(self) -> float:
-        """The belief that its speaker does not claim it."""
-        return sum(self.shares[name] for name in UNMEANT)
-
-    @property
     def kind(self) -> str:
         """The likeliest of the kinds that are kept."""
         return max(KEPT, key=lambda name: self.shares[name])

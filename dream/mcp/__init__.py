@@ -34,6 +34,12 @@ QUIET = 0.2  # seconds without a question, after which the SDK is imported for t
 TEXT: Json = {"type": "string"}
 DAY: Json = {"type": "string", "description": "YYYY-MM-DD or 'last week', 'März', included"}
 AS_OF: Json = {"type": "string", "description": "memory as it stood then: a day, a commit, or a message's citation"}
+ABOUT: Mapping[MemoryFile, str] = {
+    "SOUL.md": "how the agent behaves",
+    "USER.md": "who the user is and what they prefer",
+    "memory/MEMORY.md": "what is true of the work",
+}
+FILES: Mapping[str, MemoryFile] = {f"memory://{file.removeprefix('memory/')}": file for file in MEMORY_FILES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +124,6 @@ TOOLS = (
         {"tokens": {"type": "integer", "default": TOKENS, "maximum": MOST_TOKENS}, "query": TEXT, "as_of": AS_OF},
     ),
 )
-
-ABOUT: Mapping[MemoryFile, str] = {
-    "SOUL.md": "how the agent behaves",
-    "USER.md": "who the user is and what they prefer",
-    "memory/MEMORY.md": "what is true of the work",
-}
-FILES: Mapping[str, MemoryFile] = {f"memory://{file.removeprefix('memory/')}": file for file in MEMORY_FILES}
 
 
 def instructions(*, read_only: bool) -> str:

@@ -92,11 +92,6 @@ def typed_text(text: str, *, facts: bool = True) -> str:
     return "\n".join(_own_lines(lines, chatting if len(chatting) > 1 else set(), facts=facts))
 
 
-def without_pasted(text: str) -> str:
-    """Return a text without the lines that are marked as pasted, which begin with `>`."""
-    return _MARKED.sub("", text)
-
-
 def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each sentence begins and ends, with all that stands between them: together they are the text.
 

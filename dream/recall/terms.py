@@ -23,6 +23,9 @@ OWN = 600  # characters of a message in which it is looked for
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
 _CAMEL = re.compile(r"[a-z0-9](?=[A-Z])")
 CHARS = 20_000  # of a message that are looked at: the rest is a log that nobody asks for by its words
+ENDS_ASKING, ASKS, TELLS_WHEN = 1, 2, 4
+# What may be a day or a year; no port and no hash: the tables of days take 15 ms a language to read.
+_DAY_OR_YEAR = re.compile(r"(?<![A-Za-z\d])(?:\d{1,2}|(?:19|20)\d\d)(?!\d)|\d[-/.]\d|[年月]")
 
 
 def terms(text: str) -> list[str]:
@@ -70,10 +73,6 @@ def _camel(text: str) -> Iterator[list[str]]:
 
 
 # What a message is beside its words, as bits.
-
-ENDS_ASKING, ASKS, TELLS_WHEN = 1, 2, 4
-# What may be a day or a year; no port and no hash: the tables of days take 15 ms a language to read.
-_DAY_OR_YEAR = re.compile(r"(?<![A-Za-z\d])(?:\d{1,2}|(?:19|20)\d\d)(?!\d)|\d[-/.]\d|[年月]")
 
 
 def marks(text: str) -> int:
