@@ -210,6 +210,12 @@ class Diagnostic:
         return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
 
 
+class Unread(Diagnostic):
+    """What a person named and what could not be read, or not to its end: the command goes on, and fails in the end."""
+
+    __slots__ = ()
+
+
 class Unheard(Diagnostic):
     """A transcript that holds messages of which none of the user's was read."""
 

@@ -67,6 +67,15 @@ COMMANDS: dict[str, str] = {
     "demo": "Run the whole pipeline on a shipped conversation, with nothing configured.",
 }
 
+# The headings of the help, and what stands below each.
+GROUPS = {
+    "Start": ("init", "connect", "import", "clone", "demo"),
+    "Every night": ("nightly", "sources", "models", "cron", "serve", "sync", "fleet"),
+    "Look": ("status", "log", "why", "search", "get", "check", "web"),
+    "Decide": ("review", "note", "drop", "forget", "restore", "places"),
+    "By hand and for agents": ("consolidate", "run", "reread", "context", "mcp", "export", "doctor", "trust"),
+}
+
 # What became of commands that older versions knew.
 REMOVED = {
     "eval": "`dream eval` is not installed any more: a clone of the repository has it as `python -m tests.quality`.",
@@ -156,10 +165,16 @@ class DreamGroup(DreamCommand, click.Group):
             raise click.UsageError(f"There is no command {said!r}. {meant}", ctx)
         return super().resolve_command(ctx, args)
 
+    def sections(self) -> dict[str, tuple[str, ...]]:
+        """Return the headings of the help, with the commands below each."""
+        return {"Commands": tuple(self.told())}
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does as a whole sentence."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.told().items()))
+        told = self.told()
+        for heading, names in self.sections().items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, told[name]) for name in names if name in told])
 
 
 class LazyGroup(DreamGroup):
@@ -168,6 +183,12 @@ class LazyGroup(DreamGroup):
     def told(self) -> dict[str, str]:
         """Return the list of commands."""
         return COMMANDS
+
+    def sections(self) -> dict[str, tuple[str, ...]]:
+        """Return the groups of commands; what is in none of them stands last."""
+        grouped = {name for names in GROUPS.values() for name in names}
+        rest = tuple(name for name in COMMANDS if name not in grouped)
+        return {**GROUPS, "More": rest} if rest else GROUPS
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order of the help."""
@@ -399,7 +420,7 @@ def dream_group(directory: Path | None) -> None:
     memory/MEMORY.md. Every change is one git commit that can be read and taken back.
 
     \b
-    New here:    dream demo
+    New here:    dream demo · dream connect claude-code
     Your own:    dream init · dream consolidate TRANSCRIPT · dream run · dream log
     """
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dream.cli import output
 from dream.text.safe import shortened, span
+from dream.versions import STATE
 
 if TYPE_CHECKING:
     from dream.actions.why import Evidence
@@ -160,19 +161,35 @@ def finding(settled: Outcome) -> None:
 
 
 def diff(text: str) -> None:
-    """Show a diff of memory, coloured on a terminal."""
-    for line in _without_cursor(text).splitlines():
+    """Show a diff of memory, coloured on a terminal; of dream's own state what became of it."""
+    for part in re.split(r"(?m)^(?=diff --git )", text):
+        path = part.partition("\n")[0].rpartition(" b/")[2] if part.startswith("diff --git ") else ""
+        if path in STATE:
+            _state(path, part)
+        else:
+            _lines(part)
+
+
+def _lines(part: str) -> None:
+    for line in part.splitlines():
         head = line.startswith(("+++", "---", "diff ", "index ", "@@"))
         colour = "cyan" if head else {"+": "green", "-": "red"}.get(line[:1])
         output.say(line, colour=colour, fold=True)
 
 
-def _without_cursor(diff: str) -> str:
-    """Leave out of a diff what a person need not see: the file that counts how far was dreamt."""
-    from dream.memory import DREAM_CURSOR
+# What a person reads of a row more, and of one less, in the files of dream's own state.
+MOVED = {
+    "memory/.pending.jsonl": ("came to review", "left it"),
+    "memory/.rejected.jsonl": ("will not be written again", "may be written again"),
+}
 
-    parts = re.split(r"(?m)^(?=diff --git )", diff)
-    return "".join(part for part in parts if not part.startswith(f"diff --git a/{DREAM_CURSOR} "))
+
+def _state(path: str, part: str) -> None:
+    """Say what a change did to the queue of what is held, or to the list of what was taken back."""
+    rows = part.partition("\n@@")[2].splitlines()
+    for sign, what in zip("+-", MOVED.get(path, ()), strict=False):
+        if count := sum(row.startswith(sign) for row in rows):
+            output.say(f"{counted(count, 'edit' if 'pending' in path else 'line')} {what}", dim=True)
 
 
 def night_line(report: NightReport) -> str:
@@ -219,10 +236,9 @@ def evidence(said: Evidence) -> None:
     note = "noted by an agent" if said.by_agent else "noted directly"
     if (said.session or "").startswith(f"{IMPORT}:"):
         note = f"imported from {(said.session or '').split(':', 2)[2]}"
-    told = note if said.kind == "note" else f"said in {said.session}" if said.session else "said"
-    output.say(f"      {told}, {said.time.astimezone():%Y-%m-%d %H:%M} (history entry {said.cursor})", dim=True)
+    told = note if said.kind == "note" else f"said in {said.session.partition(':')[0]}" if said.session else "said"
+    output.say(f"      {told}, {said.time.astimezone():%Y-%m-%d %H:%M} (history:{said.cursor})", dim=True)
     for one in said.messages:
         shown = shortened(" ".join(one.text.split()), QUOTED)
-        output.say(
-            f"      {'▸' if one.rests else ' '} {one.speaker}: {shown}  [{one.cite}]", fold=True, dim=not one.rests
-        )
+        cite = f"  [{one.cite}]" if one.rests else ""  # its neighbours are found by `dream get CITE --around 1`
+        output.say(f"      {'▸' if one.rests else ' '} {one.speaker}: {shown}{cite}", fold=True, dim=not one.rests)

@@ -18,7 +18,7 @@ from dream.cli import group, output, show
 from dream.consolidate import listing
 from dream.directory import Workspace
 from dream.errors import SettingsError, TranscriptError, UsageError
-from dream.models import Diagnostic
+from dream.models import Diagnostic, Unread
 from dream.reports import ConsolidateReport
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
 from dream.transcripts import known_formats
@@ -296,7 +296,7 @@ def _report(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: Fil
             output.problem(report.reason)
     else:
         show.consolidated(report, quiet=quiet)
-    return 1 if report.failed or any(isinstance(found, listing.Unread) for found in report.diagnostics) else 0
+    return 1 if report.failed or any(isinstance(found, Unread) for found in report.diagnostics) else 0
 
 
 def _configured(workspace: Workspace, settings: Settings) -> tuple[list[Path | File], tuple[Diagnostic, ...]]:
@@ -310,4 +310,4 @@ def _configured(workspace: Workspace, settings: Settings) -> tuple[list[Path | F
     found = listing.paths(settings, workspace.root, home=Path.home(), environ=os.environ, wrong=wrong.append)
     if wrong and not found:
         raise wrong[0]
-    return list(found), tuple(listing.Unread(FILE_NAME, 0, str(error)) for error in wrong)
+    return list(found), tuple(Unread(FILE_NAME, 0, str(error)) for error in wrong)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from dream import transcripts
 from dream.consolidate import listing
-from dream.consolidate.listing import File, Seen, Unread, without_file_name
+from dream.consolidate.listing import File, Seen, without_file_name
 from dream.consolidate.talk import Talk
 from dream.errors import NoTranscript, ReaderMissing, TranscriptError
 from dream.history.history import History
-from dream.models import Diagnostic, Message, Report
+from dream.models import Diagnostic, Message, Report, Unread
 from dream.reports import LeftOut, Progress, Step
 from dream.settings import Settings
 from dream.transcripts import source

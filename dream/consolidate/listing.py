@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dream import __version__, transcripts
 from dream.errors import SettingsError, TranscriptError
 from dream.history.history import History
-from dream.models import Diagnostic, Report
+from dream.models import Report, Unread
 from dream.reports import named
 from dream.settings import Settings
 from dream.transcripts import known_formats, names
@@ -114,12 +114,6 @@ def _still(path: Path, inode: int, size: int) -> bool:
 
 
 # Which transcript files are to be read: those that are there, quiet, and not in history as they stand.
-
-
-class Unread(Diagnostic):
-    """A path that a person named and that could not be read: the command goes on, and fails in the end."""
-
-    __slots__ = ()
 
 
 class File(NamedTuple):  # a dataclass takes three times as long to make, and there are thousands

@@ -170,6 +170,7 @@ class Landing:
     note: str
     moved: Sequence[Moved] = ()
     batch: str = ""
+    sessions: int = 0  # that the entries come from
 
     def hold(self, stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
         """Queue the edits of files that a person saved meanwhile and that would not merge: theirs stays."""
@@ -196,6 +197,7 @@ class Landing:
             note=self.note,
             moved=self.moved,
             trailers={log.BATCH: self.batch} if self.batch else None,
+            sessions=self.sessions,
         )
 
 

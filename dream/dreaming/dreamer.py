@@ -335,7 +335,10 @@ class Dreamer:
         self._numbers.given(waiting)
         names = self._models.names(mark)
         now = self._clock()
-        landing = Landing(report, found, edited, waiting, self._numbers, names, now, note, change.moved, self._batch)
+        sessions = len({entry.session for entry in batch if entry.session})
+        landing = Landing(
+            report, found, edited, waiting, self._numbers, names, now, note, change.moved, self._batch, sessions
+        )
         done = transaction.commit(
             self._workspace,
             change.files,

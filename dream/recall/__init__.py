@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
-from dream.errors import UsageError
+from dream.errors import UsageError, WorkspaceError
 from dream.recall.search_index import caught_up
 from dream.text.safe import mend_surrogates, shortened
 from dream.text.words import is_hard, without_said_on
@@ -58,9 +58,9 @@ class Hit:
 def get(workspace: Workspace, citation: str, *, around: int = 0, scope: Scope | None = None) -> list[Hit]:
     """Open a citation, with `around` neighbours on each side, in their order; what `scope` may be given of it.
 
-    Raises UsageError where it is none, or where what it names is not there.
+    Raises UsageError where it is none, and WorkspaceError, with what is nearest, where nothing is there.
     """
-    found = _opened(workspace, citation, around)
+    found = _opened(workspace, citation, around, names_others=scope is None or scope.every)
     if scope is not None and not scope.every:
         lines = {place for place, _ in memory_lines(workspace, scope=scope)}
         found = [hit for hit in found if (hit.cite in lines if hit.kind == "memory" else scope.holds(hit.place))]
@@ -69,7 +69,8 @@ def get(workspace: Workspace, citation: str, *, around: int = 0, scope: Scope | 
     return found
 
 
-def _opened(workspace: Workspace, citation: str, around: int) -> list[Hit]:
+def _opened(workspace: Workspace, citation: str, around: int, *, names_others: bool) -> list[Hit]:
+    nearest = ""
     citation = mend_surrogates(citation).strip()
     if citation.startswith("[") and citation.endswith("]"):  # as a context and a tool show it
         citation = citation[1:-1]
@@ -79,6 +80,8 @@ def _opened(workspace: Workspace, citation: str, around: int) -> list[Hit]:
         entries = workspace.history.between(cursor - around, cursor + around)
         if any(entry.cursor == cursor for entry in entries):
             return [of_entry(entry) for entry in entries]
+        last = workspace.history.last_cursor()
+        nearest = f"history:{max(1, min(cursor, last))}" if last else ""
     elif match := _MEMORY_CITE.fullmatch(citation):
         name = next((own for own in _OWN if own.lower() == match["file"].lower()), match["file"])
         lines = _file_lines(workspace, name)
@@ -86,15 +89,28 @@ def _opened(workspace: Workspace, citation: str, around: int) -> list[Hit]:
         if 1 <= at <= len(lines):
             near = range(max(1, at - around), min(len(lines), at + around) + 1)
             return [Hit("memory", lines[n - 1], None, None, None, f"{name}:{n}", 0.0) for n in near]
+        nearest = f"{name}:{max(1, min(at, len(lines)))}" if lines else ""
     elif match := _MESSAGE_CITE.fullmatch(citation):
         session, at = match["session"], int(match["position"])
         found = talk(workspace, session, at - around, at + around)
         if any(hit.cite.startswith(session) and hit.cite.endswith(f"#{at}") for hit in found):
             return found
-        raise UsageError(f"No message is kept at {shown}; `dream why` may know the entry that it went into.")
+        nearest = _nearest_message(workspace, session, at)
     else:
         raise UsageError(f"{shown!r} is no citation; they look like USER.md:12, history:42 or claude-code:6f1e#118.")
-    raise UsageError(f"Nothing stands at {shown} (any more).")
+    raise WorkspaceError(
+        f"Nothing stands at {shown} (any more).{f' The nearest is {nearest}.' if nearest and names_others else ''}"
+    )
+
+
+def _nearest_message(workspace: Workspace, session: str, at: int) -> str:
+    """Return the citation of the message that is kept nearest to a position, of the session named most like it."""
+    from difflib import get_close_matches
+
+    ends = workspace.history.positions()
+    like = session if session in ends else next(iter(get_close_matches(session, ends, 1)), "")
+    end = ends.get(like, 0)
+    return f"{like}#{max(0, min(at, end - 1))}" if end else ""
 
 
 def memory_lines(

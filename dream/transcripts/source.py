@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from dream.errors import NoTranscript, TranscriptError
-from dream.models import Diagnostic, Message, Report
+from dream.models import Diagnostic, Message, Report, Unread
 from dream.transcripts import records
 from dream.transcripts.parts import Json
 from dream.transcripts.records import CHUNK, MAX_RECORD
@@ -99,7 +99,7 @@ class Source:
 
     def say(self, line: int, text: str) -> None:
         """Report something about a line of this file."""
-        self.report(Diagnostic(str(self.path), line, text))
+        self.report((Unread if text == CUT_SHORT else Diagnostic)(str(self.path), line, text))
 
     def open(self) -> IO[bytes]:
         """Open the file as a stream of UTF-8 bytes; one in another encoding, which is rare, is read whole."""
@@ -313,6 +313,9 @@ def read_head(source: Source) -> Head:
     return Head(source.shape, start, records, header, lists)
 
 
+CUT_SHORT = "The file ends in the middle of its JSON; what stands before that was read."
+
+
 def records_in(file: IO[bytes], say: Callable[[int, str], None], restarts: int = RESTARTS) -> Iterator[Record]:
     """Yield the elements of the JSON array in `file`, or of the object's lists, and `say` which are broken.
 
@@ -321,12 +324,15 @@ def records_in(file: IO[bytes], say: Callable[[int, str], None], restarts: int =
     """
     for piece in records.pieces(file):
         if piece.name and not piece.name.endswith("[]"):
+            if not piece.whole:
+                say(piece.line, CUT_SHORT)
             continue
         try:
             value, mended = records.record(piece.raw) if piece.whole else records.incomplete()
         except records.Broken as broken:
-            say(piece.line, f"The record {broken}; it was left out.")
-            if restarts:
+            follows = restarts and piece.raw.find(b"\n" + piece.indent + b"{") >= 0
+            say(piece.line, f"The record {broken}; it was left out." if piece.whole or follows else CUT_SHORT)
+            if follows:
                 yield from _after(piece, say, restarts - 1)
             continue
         if mended:
@@ -337,8 +343,6 @@ def records_in(file: IO[bytes], say: Callable[[int, str], None], restarts: int =
 def _after(broken: records.Piece, say: Callable[[int, str], None], restarts: int) -> Iterator[Record]:
     """Yield the elements that a broken one took along."""
     found = broken.raw.find(b"\n" + broken.indent + b"{")
-    if found < 0:
-        return
     passed = broken.line - 1 + broken.raw.count(b"\n", 0, found + 1)
     rest = io.BytesIO(b"[" + broken.raw[found + 1 :])
     for record in records_in(rest, lambda line, text: say(passed + line, text), restarts):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from dream.errors import UnknownRevision
 from dream.memory import like, tag
 from dream.reports import FLAT, LineCount, Usage
-from dream.text.safe import span
+from dream.text.safe import shortened, span
 from dream.versions import is_memory
 from dream.versions.diff import PLAIN, parse_numstat, split
 from dream.versions.git import Git
@@ -51,7 +51,9 @@ _SPAN = re.compile(r"([0-9]+)-([0-9]+)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _USER = re.compile(r"(?:the )?user (?=\w)", re.IGNORECASE)
 _SHORT_OF_FINDING = re.compile(
-    r"\A(dream: ).*?((?:; \+\d+ more)?(?: \((?:entries \d+–|entry )\d+\).*)?)$", re.MULTILINE
+    r"\A(dream: (?:tidy: )?(?:(?:[\d,]+ lines?(?: removed)?(?: from [\d,]+ sessions?)?): )?).*?"
+    r"((?:; \+\d+ more)?(?: \((?:entries \d+–|entry )\d+\).*)?)$",
+    re.MULTILINE,
 )
 
 
@@ -190,13 +192,14 @@ def build(  # noqa: PLR0913 - a message has as many parts
     note: str = "",
     moved: Sequence[Moved] = (),
     trailers: Mapping[str, str] | None = None,
+    sessions: int = 0,
 ) -> str:
     """Build a whole message: subject, the findings as a labelled part, what moved out of memory, trailers.
 
     The text of a finding is the model's: in the body it stands indented, so that it can be no trailer, and of the
     subject it is only the middle.
     """
-    parts = [subject(kind, files, entries, note, outcomes)]
+    parts = [subject(kind, files, entries, note, outcomes, sessions)]
     if outcomes:
         parts.append("\n".join(["Findings:", *map(_finding, outcomes)]))
     for one in moved:
@@ -230,40 +233,44 @@ def subject(
     entries: tuple[int, int] | None = None,
     note: str = "",
     outcomes: Sequence[Outcome] = (),
+    sessions: int = 0,
 ) -> str:
-    """Return what a commit does: `dream: moved to Lisbon; +3 more (entries 41–60)`.
+    """Return what a commit does: `dream: 5 lines from 2 sessions: Lisbon, Dramatiq, … (entries 41–60)`.
 
-    The words are those of the first finding that was applied, rules of SOUL.md before all else. A commit without one
-    tells the figures of its diff, `hand: 2 files, +5 −1`; of these only text that a person reads is counted.
+    Counted are the findings that were applied, and named what they are about, rules of SOUL.md before all else. A
+    commit without one tells the figures of its diff, `hand: 2 files, +5 −1`; of these only text that a person reads
+    is counted.
     """
+    applied = _applied(outcomes, sessions) or _figures(files)
     if note == TIDY:
-        return f"{kind}: {TIDY}: {_applied(outcomes) or _figures(files)}"
+        return f"{kind}: {TIDY}: {applied}"
     which = f" ({span(entries)})" if entries else ""
-    return f"{kind}: {_applied(outcomes) or _figures(files)}{which}{' ' + clean_line(note) if note else ''}"
+    return f"{kind}: {applied}{which}{' ' + clean_line(note) if note else ''}"
 
 
-def _applied(outcomes: Sequence[Outcome]) -> str:
-    """Name what was applied in a few words; "" where nothing was. What was added goes before what was removed."""
+def _applied(outcomes: Sequence[Outcome], sessions: int) -> str:
+    """Say how much was applied and what it is about; "" where nothing was. What was added goes before what went."""
+    from dream.text.topics import topics  # its tables take as long to load as all else of a short look
+
     applied = [outcome.finding for outcome in outcomes if outcome.state == "applied"]
     told = [finding for finding in applied if not finding.remove] or applied
     if not told:
         return ""
-    first = min(told, key=lambda finding: like(finding.file) != "SOUL.md")  # the first of them
-    words = _in_short(first.text)
-    if not words:
-        return ""
-    more = f"; +{len(told) - 1} more" if len(told) > 1 else ""
-    return f"{'removed: ' if first.remove else ''}{words}{more}"
+    told.sort(key=lambda finding: like(finding.file) != "SOUL.md")
+    plain = [_plain(finding.text) for finding in told]
+    about = ", ".join(topics(plain)) if len(told) > 1 else ""
+    lines = f"{len(told):,} line{'s' * (len(told) > 1)}{' removed' if told[0].remove else ''}"
+    whence = f" from {sessions:,} session{'s' * (sessions > 1)}" if sessions else ""
+    about = shortened(about or plain[0], SUBJECT_CHARS)
+    return f"{lines}{whence}{': ' + about if about else ''}"
 
 
-def _in_short(text: str) -> str:
-    """Return the first words of a statement, without its quotation marks, brackets and day."""
-    from dream.text.safe import shortened
-    from dream.text.words import without_said_on  # its tables take as long to load as all else of a short look
+def _plain(text: str) -> str:
+    """Return a statement without its quotation marks, brackets and day."""
+    from dream.text.words import without_said_on
 
     plain = without_said_on(clean_line(_BRACKETS.sub(" ", text)))
-    plain = _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))
-    return shortened(plain, SUBJECT_CHARS)
+    return _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))
 
 
 def _figures(files: Mapping[str, LineCount]) -> str:

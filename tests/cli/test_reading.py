@@ -147,3 +147,14 @@ def test_a_transcript_in_which_no_user_is_heard_is_told_by_the_night_and_by_stat
     assert "none of the user's was read" in done.err
     told = " ".join(dream("status", "-w", fresh).out.split())
     assert f"nothing of the user's was read in {path}" in told
+
+
+def test_a_json_file_that_ends_in_its_middle_is_read_so_far_and_fails(tmp_path: Path) -> None:
+    root, chat = tmp_path / "ws", tmp_path / "chat.json"
+    dream("init", root)
+    chat.write_text('{"messages": [{"role": "user", "content": "I live in Rome"}], "title": "', encoding="utf-8")
+
+    done = dream("consolidate", chat, "-w", root)
+
+    assert (done.status, "Appended entry 1" in done.out) == (1, True)
+    assert "The file ends in the middle of its JSON" in done.err

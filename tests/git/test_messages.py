@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dream.models import Finding, Outcome
 from dream.reports import LineCount, Usage
+from dream.text.topics import topics
 from dream.versions import log
 from dream.versions.rewrite import Needle
 
@@ -25,11 +26,28 @@ def test_a_dream_is_named_for_what_it_applied_rules_first_in_a_few_words() -> No
         Finding("memory/MEMORY.md", "Lives in Porto", (1,), remove=True),
     ]
     applied = [Outcome(finding, "applied") for finding in findings]
-    assert log.subject("dream", FILES, (41, 60), outcomes=applied) == (
-        "dream: Never run a migration without asking me first…; +1 more (entries 41–60)"
+    assert log.subject("dream", FILES, (41, 60), outcomes=applied, sessions=2) == (
+        "dream: 2 lines from 2 sessions: Lisbon, … (entries 41–60)"
     )
-    assert log.subject("dream", FILES, (41, 60), outcomes=applied[:1]) == ("dream: I moved to Lisbon (entries 41–60)")
-    assert log.subject("dream", FILES, outcomes=applied[2:]) == "dream: removed: Lives in Porto"
+    assert log.subject("dream", FILES, (41, 60), outcomes=applied[:1], sessions=1) == (
+        "dream: 1 line from 1 session: I moved to Lisbon (entries 41–60)"
+    )
+    assert log.subject("dream", FILES, outcomes=applied[1:2]) == (
+        "dream: 1 line: Never run a migration without asking me first…"
+    )
+    assert log.subject("dream", FILES, outcomes=applied[2:]) == "dream: 1 line removed: Lives in Porto"
+
+
+def test_a_change_is_named_by_the_names_in_its_lines_and_by_no_day() -> None:
+    lines = [
+        "Crumb runs on FastAPI with SQLite",
+        "Marta owns the product since Monday, 2 November",
+        "Die Abnahme macht Frau Özdemir am Freitag",
+        "the ticket is HS-214",
+        "Prefers tea",
+    ]
+    assert topics(lines, 4) == ["FastAPI", "Abnahme", "HS-214", "…"]
+    assert topics(["Prefers tea", "我对花生过敏"]) == []
 
 
 def test_what_moved_to_the_archive_stands_in_the_body() -> None:
@@ -43,9 +61,9 @@ def test_what_moved_to_the_archive_stands_in_the_body() -> None:
 
 def test_of_a_forgotten_finding_not_even_its_beginning_stays_in_the_subject() -> None:
     outcome = Outcome(Finding("USER.md", "Has an account at Bank of Oslo, of which nobody else knows", (1,)), "applied")
-    text = log.build("dream", FILES, entries=(3, 4), outcomes=[outcome, outcome])
+    text = log.build("dream", FILES, entries=(3, 4), outcomes=[outcome, outcome], sessions=1)
     scrubbed = Needle(["Has an account at Bank of Oslo, of which nobody else knows"]).message(text)
-    assert scrubbed.splitlines()[0] == "dream: [forgotten]; +1 more (entries 3–4)"
+    assert scrubbed.splitlines()[0] == "dream: 2 lines from 1 session: [forgotten] (entries 3–4)"
     assert "Oslo" not in scrubbed
 
 
@@ -55,7 +73,7 @@ def test_findings_stand_labelled_between_subject_and_trailers() -> None:
     usage = Usage(2, 100, 20, 0.0123)
     text = log.build("dream", FILES, entries=(41, 60), outcomes=[outcome, held], model="m/x", usage=usage)
     assert text == (
-        "dream: moved to Tokyo (entries 41–60)\n\n"
+        "dream: 1 line: moved to Tokyo (entries 41–60)\n\n"
         "Findings:\n"
         "    applied: [USER] moved to Tokyo {41,44}\n"
         "    held (a person wrote the line): [MEMORY-REMOVE] old fact {44}\n\n"

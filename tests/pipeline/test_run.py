@@ -63,7 +63,7 @@ def test_a_dream_is_one_commit_of_files_and_cursor(workspace: Workspace) -> None
     assert report.batches[0].entries == (1, 2)
     assert "- Lives in Tokyo\n" in workspace.read_file("USER.md")
     assert git(workspace, "show", "HEAD:memory/.dream_cursor") == "2\n"
-    assert git(workspace, "log", "-1", "--format=%s") == "dream: Lives in Tokyo; +1 more (entries 1–2)\n"
+    assert git(workspace, "log", "-1", "--format=%s") == "dream: 2 lines: Tokyo, … (entries 1–2)\n"
     assert git(workspace, "rev-parse", "HEAD").strip() == report.batches[0].commit
     assert git(workspace, "status", "--porcelain") == ""
 
@@ -253,7 +253,7 @@ def test_a_hand_edit_gets_its_own_commit_before_the_dream(workspace: Workspace) 
     add(workspace, "- likes tea")
     run(workspace, "[USER] Likes tea {1}")
     assert git(workspace, "log", "-3", "--format=%s").splitlines() == [
-        "dream: Likes tea (entry 1)",
+        "dream: 1 line: Likes tea (entry 1)",
         "hand: 1 file, +1 −7",
         "init: 3 files, +27 −0",
     ]
@@ -296,7 +296,7 @@ def test_a_save_while_the_model_thinks_is_merged(workspace: Workspace) -> None:
     assert text.startswith("- Mine\n")
     assert "- Likes tea\n" in text
     assert git(workspace, "log", "-2", "--format=%an %s").splitlines() == [
-        "dream dream: Likes tea (entry 1)",
+        "dream dream: 1 line: Likes tea (entry 1)",
         "person hand: 1 file, +1 −0",
     ]
 

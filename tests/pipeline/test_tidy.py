@@ -78,7 +78,7 @@ def test_after_ten_dreams_what_is_said_twice_goes_in_a_commit_of_its_own(
     text = workspace.read_file(MEMORY)
     assert (text.count("7392"), text.count("8080"), "Oddments" in text, "\n\n\n" in text) == (1, 1, False, False)
     assert "## Solutions" in text
-    assert subjects(workspace)[0].startswith("dream: tidy: removed: ")
+    assert subjects(workspace)[0].startswith("dream: tidy: 2 lines removed: ")
     assert [batch.entries for batch in report.batches] == [(10, 10), (10, 10)]
     assert workspace.dream_cursor() == 10
     assert "7392" in workspace.read_file(MEMORY)

@@ -19,10 +19,11 @@ from dream.actions.forget import forget
 from dream.actions.restore import restore
 from dream.actions.why import why
 from dream.directory import Workspace
-from dream.errors import HistoryError, UsageError
+from dream.errors import HistoryError, WorkspaceError
 from dream.history import messages
 from dream.history.messages import KeptMessage
 from dream.models import NewEntry
+from tests.cli.commands import dream
 from tests.faults.support import called
 from tests.recall.test_search import NOW, SETTINGS, TALK, said, texts
 from tests.workspaces import fresh
@@ -273,7 +274,7 @@ def test_a_query_of_any_length_and_any_characters_is_answered_soon(workspace: Wo
 
 def test_a_long_citation_of_nothing_is_told_in_a_short_sentence(workspace: Workspace) -> None:
     for citation in ("x" * 100_000, "\ud800#3"):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(WorkspaceError) as told:
             workspace.get(citation)
         assert len(str(told.value)) < 250
 
@@ -295,3 +296,18 @@ def test_a_workspace_that_only_its_owner_may_write_is_searched_by_who_may_read(
         os.seteuid(os.getuid())
     for path in (workspace.root, *workspace.root.rglob("*")):
         path.chmod(0o700)
+
+
+def test_a_citation_of_nothing_names_the_nearest_and_is_no_wrong_usage(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    dream("demo", root)
+    nearest = {
+        "USER.md:99": "USER.md:",
+        "history:99": "history:6",
+        "claude-code:crumb-friday-1113#99": "claude-code:crumb-friday-1113#9",
+        "claude-code:crumb-fryday#1": "claude-code:crumb-friday-1113#1",
+    }
+
+    for cite, near in nearest.items():
+        done = dream("get", cite, "-w", root)
+        assert (done.status, f"The nearest is {near}" in done.err) == (1, True), done.err

@@ -130,7 +130,7 @@ def test_a_line_leads_in_one_step_to_the_message_it_rests_on(browser: Browser) -
     assert "Has a dog called Rex." in page.text
     assert "claude-code:s1#1" in page.text
     assert "Is there more?" in page.text
-    assert "dream: has a dog called Rex" in page.text.replace("Has", "has")
+    assert re.search(r"dream: \d+ lines? from 1 session: .*Rex", page.text)
 
 
 def test_a_line_knows_its_earlier_forms(browser: Browser) -> None:
