@@ -32,7 +32,7 @@ from dream.workspace.lock import run_lock
 if TYPE_CHECKING:
     from dream.consolidate.feed import Feed
     from dream.consolidate.listing import File
-    from dream.consolidate.reread import Wanted
+    from dream.consolidate.reread import Rereading
     from dream.consolidate.talk import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm import Model
@@ -90,7 +90,7 @@ def consolidate(
 
 def reread(
     workspace: Workspace,
-    wanted: Wanted,
+    wanted: Rereading,
     *,
     settings: Settings,
     now: datetime,

@@ -58,7 +58,7 @@ ROUNDS = 3  # how often a sync begins anew because somebody wrote at the same mo
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SyncMember:
     """This machine as one of those that share a memory; `key` is theirs, in hex, "" where it was not given here.
 
     `accepted` are the machines that are obeyed; of those in `sealing` only what carries the seal of the key.
@@ -102,7 +102,7 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class FoldState:
     """What the files on the disk were folded from: of each machine the operations up to a number.
 
     `turn` counts the states; `obeyed` and `at` (seconds) say what was held; `head` is the version it was noted at.
@@ -115,7 +115,7 @@ class State:
     head: str = ""
 
     @classmethod
-    def read(cls, found: object) -> State:
+    def read(cls, found: object) -> FoldState:
         """Read a state as it is noted; an empty one where it is none."""
         if not isinstance(found, dict) or not isinstance(seen := found.get("seen"), dict):
             return cls()
@@ -126,21 +126,23 @@ class State:
         return cls(turn, numbers, obeyed, at, str(head) if is_sha(head) else "")
 
 
-def member(workspace: Workspace) -> Member | None:
+def member(workspace: Workspace) -> SyncMember | None:
     """Return this machine as a member of a shared memory; None where the workspace is not synced."""
     note = files.read_note(workspace.private / NOTE)
     with suppress(KeyError, TypeError):
         lists = {name: tuple(map(str, note.get(name, ()))) for name in ("accepted", "sealing")}
-        return Member(note["machine"], note["name"], note["memory"], note.get("key", ""), note.get("url", ""), **lists)
+        return SyncMember(
+            note["machine"], note["name"], note["memory"], note.get("key", ""), note.get("url", ""), **lists
+        )
     return None
 
 
-def note(workspace: Workspace, now: Member) -> None:
+def note(workspace: Workspace, now: SyncMember) -> None:
     """Write down the membership, for its owner alone to read."""
     files.write_note(workspace.private / NOTE, asdict(now))
 
 
-def begin(workspace: Workspace, url: str, *, waits: bool = False) -> Member:
+def begin(workspace: Workspace, url: str, *, waits: bool = False) -> SyncMember:
     """Become one of the machines that meet at `url`, or the first; return the membership, which is noted.
 
     What is there already is of machines that the person has named by naming the remote: they are accepted.
@@ -160,7 +162,7 @@ def begin(workspace: Workspace, url: str, *, waits: bool = False) -> Member:
     if len(memories) > 1:
         raise GitError(f"{remote.url} holds the branches of {len(memories)} memories; each needs a remote of its own.")
     this = machine.this(trust.state_directory(os.environ))
-    made = Member(
+    made = SyncMember(
         this.id if this.id not in listed else _drawn(),
         _free(this.name, {one.name for one in found}),
         memories.pop() if memories else secrets.token_hex(8),
@@ -209,7 +211,7 @@ class _Round:
 
     workspace: Workspace
     settings: Settings
-    member: Member
+    member: SyncMember
     branches: Branches
     remote: Remote
     now: datetime
@@ -355,15 +357,15 @@ class _Round:
         rejected = files.read_bytes(root / REJECTED)
         return found | ({REJECTED: files.decode(rejected, root / REJECTED)} if rejected else {})
 
-    def _base(self, own: Branch | None, known: Mapping[str, Branch]) -> tuple[State, Folded]:
+    def _base(self, own: Branch | None, known: Mapping[str, Branch]) -> tuple[FoldState, Folded]:
         """Return what the disk was folded from, and the files as that fold made them."""
         git = self.workspace.git
         head = git.head() or ""
-        noted = [State.read(own.info.get("state") if own else None)]
-        noted.append(State.read(files.read_note(self.workspace.private / STATE)))
+        noted = [FoldState.read(own.info.get("state") if own else None)]
+        noted.append(FoldState.read(files.read_note(self.workspace.private / STATE)))
         since = max(noted, key=lambda one: one.turn).head
         self._authors = lines.authors(git.git, since if since and git.is_ancestor(since, head) else None, self._said)
-        noted.append(State.read(self._authors.synced))
+        noted.append(FoldState.read(self._authors.synced))
         state = max(noted, key=lambda one: one.turn)
         branches = {**known, **({own.machine: own} if own else {})}
         ops = [op for one in branches.values() for op in one.ops]
@@ -384,7 +386,7 @@ class _Round:
         found = history.between(*cursors) if len(cursors) == 2 else history.numbered(cursors)
         return max((int(entry.when.timestamp()) for entry in found), default=0)
 
-    def _written(self, own: Branch | None, made: Sequence[Op], state: State) -> tuple[Branch, int]:
+    def _written(self, own: Branch | None, made: Sequence[Op], state: FoldState) -> tuple[Branch, int]:
         """Write what is new to our branch; return it as it is then, and how many rows it has more."""
         listed = own.listed if own else {}
         info = own.info if own else {}
@@ -473,7 +475,7 @@ class _Round:
 
         return held
 
-    def _folded(self, everybody: Mapping[str, Branch], before: State) -> tuple[State, Folded, dict[str, int]]:
+    def _folded(self, everybody: Mapping[str, Branch], before: FoldState) -> tuple[FoldState, Folded, dict[str, int]]:
         """Fold what is known; return what it was folded from, and how many lines of each machine wait."""
         obeyed = tuple(sorted(one for one, branch in everybody.items() if self._is_obeyed(branch)))
         at = int(self.now.timestamp())
@@ -490,7 +492,7 @@ class _Round:
                     f"ahead: {whose} was wrong, or ours is; they wait on the others until that day."
                 )
         seen = {one: _highest(branch.ops) for one, branch in everybody.items()}
-        state = State(before.turn + 1, seen, obeyed, at, before.head)
+        state = FoldState(before.turn + 1, seen, obeyed, at, before.head)
         is_new = (seen, obeyed) != (dict(before.seen), before.obeyed)
         return state if is_new else replace(before, at=at), fold(ops, held), waiting
 
@@ -498,7 +500,7 @@ class _Round:
         self,
         texts: Mapping[str, str],
         folded: Folded,
-        state: State,
+        state: FoldState,
         branches: tuple[Mapping[str, Branch], Mapping[str, Branch]],
     ) -> str | None:
         """Bring the files to what was folded, in one commit; return its sha, "" for none, None to begin anew."""
@@ -615,7 +617,7 @@ def named(workspace: Workspace, name: str) -> Branch:
     raise UsageError(f"No other machine of this memory is called {name!r}; there is {there}.")
 
 
-def accept(workspace: Workspace, name: str, key: str, *, now: datetime) -> Member:
+def accept(workspace: Workspace, name: str, key: str, *, now: datetime) -> SyncMember:
     """Obey a machine from the next sync on; `key` is the memory's, "" where it is known here or nobody has it.
 
     Raises UsageError where the key does not fit the machine's seal.

@@ -16,7 +16,7 @@ from dream.reports import Usage, shape
 from dream.settings import CALLING, EMBEDDED, Settings
 
 if TYPE_CHECKING:
-    from dream.consolidate.reread import Share, Wanted
+    from dream.consolidate.reread import Rereading, Share
     from dream.directory import Workspace
 
 NOWHERE = "nowhere in particular"
@@ -95,8 +95,10 @@ def reread_command(
     return 1 if read.failed else report.exit_status
 
 
-def _wanted(workspace: Workspace, since: datetime | None, places: tuple[str, ...], without: tuple[str, ...]) -> Wanted:
-    from dream.consolidate.reread import Wanted
+def _wanted(
+    workspace: Workspace, since: datetime | None, places: tuple[str, ...], without: tuple[str, ...]
+) -> Rereading:
+    from dream.consolidate.reread import Rereading
     from dream.workspace.places import Places
 
     ids = {one.name: one.id for one in Places(workspace.root, workspace.private, Path.home()).all()}
@@ -105,7 +107,7 @@ def _wanted(workspace: Workspace, since: datetime | None, places: tuple[str, ...
             known = f"; there are {', '.join(sorted(ids))}" if ids else ""
             raise UsageError(f"{name!r} is no place that is known{known}.")
     day: date | None = since.date() if since else None
-    return Wanted(day, tuple(ids[name] for name in places), tuple(ids[name] for name in without))
+    return Rereading(day, tuple(ids[name] for name in places), tuple(ids[name] for name in without))
 
 
 def _tell(workspace: Workspace, shares: list[Share], settings: Settings) -> None:

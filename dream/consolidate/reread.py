@@ -29,7 +29,7 @@ NOTE = "reread.json"  # in .dream/, while a rereading is under way
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Rereading:
     """What is to be read again: what was said since a day, in these places but not in those, by their ids.
 
     No place at all is all of them; "" is what was said nowhere in particular. `batch` is the id that its commits share.
@@ -82,17 +82,17 @@ class Reread:
     usage: Usage = field(default_factory=Usage)
 
 
-def noted(private: Path) -> Wanted | None:
+def noted(private: Path) -> Rereading | None:
     """Return the rereading that is under way; None where there is none."""
     row = read_note(private / NOTE)
     try:
         since = date.fromisoformat(row["since"]) if row["since"] else None
-        return Wanted(since, tuple(row["places"]), tuple(row["without"]), str(row["batch"]))
+        return Rereading(since, tuple(row["places"]), tuple(row["without"]), str(row["batch"]))
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def note(private: Path, wanted: Wanted) -> None:
+def note(private: Path, wanted: Rereading) -> None:
     """Note what is being read again, for the next night to go on with."""
     row = asdict(wanted) | {"since": wanted.since.isoformat() if wanted.since else ""}
     write_note(private / NOTE, row)
@@ -103,7 +103,7 @@ def over(private: Path) -> None:
     (private / NOTE).unlink(missing_ok=True)
 
 
-def stretches(history: History, wanted: Wanted, most: int = CHUNK_TOKENS) -> Iterator[Stretch]:
+def stretches(history: History, wanted: Rereading, most: int = CHUNK_TOKENS) -> Iterator[Stretch]:
     """Yield what is to be read again, session after session, each stretch of about `most` tokens.
 
     An entry whose messages are not all there any more is left as it is.
@@ -122,7 +122,7 @@ def stretches(history: History, wanted: Wanted, most: int = CHUNK_TOKENS) -> Ite
 
 
 def _of_session(
-    history: History, session: str, groups: Iterable[Sequence[int]], wanted: Wanted, done: Set[int]
+    history: History, session: str, groups: Iterable[Sequence[int]], wanted: Rereading, done: Set[int]
 ) -> Iterator[Stretch]:
     for group in groups:
         entries = tuple(history.numbered(group))

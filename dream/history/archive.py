@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dream.history.chain import Chain, Lost, missing, outlined
+from dream.history.chain import Chain, KnownLosses, missing, outlined
 from dream.history.checksums import checksum, marked
 from dream.history.entries import HIGHEST, Outline
 from dream.workspace import files
@@ -59,7 +59,7 @@ def highest(archive: Sequence[Archived]) -> int:
     return max((file.last for file in archive), default=0)
 
 
-def chain_of(folder: Path, archive: Sequence[Archived], lost: Lost) -> tuple[Chain, list[str]]:
+def chain_of(folder: Path, archive: Sequence[Archived], lost: KnownLosses) -> tuple[Chain, list[str]]:
     """Return the chain to the end of the archive, by its names and its last line, and what is missing in between."""
     chain, gaps = Chain(), []
     for file in archive:

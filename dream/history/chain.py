@@ -16,8 +16,8 @@ from dream.history.checksums import FIRST, checksum, is_as_written, marked, more
 from dream.history.entries import BrokenRow, Outline, checked, cursor_at_once, is_ours, is_whole, outline
 from dream.workspace.files import CHUNK, LOST, Records, lines, lines_backwards
 
-Range = tuple[int, int]  # the first and the last cursor
-Lost = Callable[[], Iterable[Range]]  # the losses that are known: asked for only where one shows
+CursorRange = tuple[int, int]  # the first and the last cursor
+KnownLosses = Callable[[], Iterable[CursorRange]]  # the losses that are known: asked for only where one shows
 
 
 def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes, Outline | BrokenRow]]:
@@ -87,7 +87,7 @@ class Chain:
         """Return a chain that goes on from here by itself."""
         return Chain(self.highest, self.last, self.sealed, self.loose, self.given)
 
-    def follow(self, line: bytes, cursor: int, lost: Lost) -> str:
+    def follow(self, line: bytes, cursor: int, lost: KnownLosses) -> str:
         """Go on to an entry; return what is wrong between it and the line before, "" where nothing is."""
         found = checksum(line)
         said = ""
@@ -122,10 +122,10 @@ class LogFlaw:
 
     offset: int
     text: str
-    missing: Range | None = None
+    missing: CursorRange | None = None
 
 
-def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: Lost) -> Iterator[LogFlaw]:
+def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: KnownLosses) -> Iterator[LogFlaw]:
     """Look at every byte of a file of the log, following `chain`; raises OSError.
 
     A line that still has the bytes its checksum is of is not parsed.
@@ -159,7 +159,7 @@ def out_of_order(cursor: int, highest: int) -> str:
     return f"entry {cursor} comes after entry {highest}; `dream doctor --repair` renumbers it"
 
 
-def missing(first: int, last: int, lost: Iterable[Range]) -> str:
+def missing(first: int, last: int, lost: Iterable[CursorRange]) -> str:
     """Return the sentence for missing entries `first` to `last`; "" where each was `lost` before, or there is none."""
     for begin, end in sorted(lost):
         if begin <= first <= end:
@@ -169,9 +169,9 @@ def missing(first: int, last: int, lost: Iterable[Range]) -> str:
     return f"entry {first} is missing" if first == last else f"the entries {first}–{last} are missing"
 
 
-def accepted(archive: Path) -> list[Range]:
+def accepted(archive: Path) -> list[CursorRange]:
     """Return the losses that were accepted; damaged lines among them don't count."""
-    found: list[Range] = []
+    found: list[CursorRange] = []
     for row in Records(archive / LOST):
         with suppress(ValueError, TypeError, KeyError):
             found.append((int(row["first"]), int(row["last"])))

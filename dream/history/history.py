@@ -24,7 +24,7 @@ import orjson
 
 from dream.errors import HistoryError
 from dream.history.archive import Archived, already_moved, archived, chain_of, highest
-from dream.history.chain import Chain, Range, accepted, flaws, line_at, missing, outlined, settled_end
+from dream.history.chain import Chain, CursorRange, accepted, flaws, line_at, missing, outlined, settled_end
 from dream.history.entries import HIGHEST, BrokenRow, cursor_at_once, decode, is_ours, is_whole
 from dream.history.messages import KeptMessage, MessageFlaw, Messages
 from dream.history.sessions import SessionTails, Tail
@@ -508,7 +508,7 @@ class History:
         except FileNotFoundError:
             return 0
 
-    def _lost(self) -> list[Range]:
+    def _lost(self) -> list[CursorRange]:
         return accepted(self.archive_path)
 
     @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.history.chain import Chain, Range, outlined
+from dream.history.chain import Chain, CursorRange, outlined
 from dream.history.checksums import FIRST, MORE, checksum, is_as_written, mark, sealed
 from dream.history.entries import HIGHEST, BrokenRow, decode, encode, is_ours, is_whole
 from dream.workspace.files import beside, lines, put_in_place, temporary_name, write_all
@@ -69,7 +69,7 @@ def find(descriptor: int, size: int, chain: Chain) -> Damage:
     return damage
 
 
-def _everything() -> list[Range]:
+def _everything() -> list[CursorRange]:
     """Return every loss there may be, so that a chain tells of checksums only."""
     return [(1, HIGHEST)]
 

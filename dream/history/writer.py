@@ -18,7 +18,7 @@ from dream.door import contents, make_folder, open_file
 from dream.errors import HistoryError
 from dream.history import archive
 from dream.history.archive import Archived
-from dream.history.chain import Chain, Range, accepted, flaws, missing, settled_end
+from dream.history.chain import Chain, CursorRange, accepted, flaws, missing, settled_end
 from dream.history.checksums import OWN
 from dream.history.entries import HIGHEST, encode, entry_of
 from dream.models import Entry, NewEntry
@@ -183,7 +183,7 @@ class Writer:
     def _files(self) -> list[Path]:
         return [*(self._archive / file.name for file in archive.archived(self._archive)), self._path]
 
-    def _lost(self) -> list[Range]:
+    def _lost(self) -> list[CursorRange]:
         return accepted(self._archive)
 
     def ready(self, now: datetime) -> int:

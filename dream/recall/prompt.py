@@ -23,7 +23,7 @@ from dream.recall import CALL, Hit, is_told, no_longer, of_message, spoken, wind
 from dream.recall.context import with_recalled
 from dream.recall.search import EVERYTHING, RARE, Search, Wanted, plain, says
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
-from dream.recall.settled import Settled, known_by, settled
+from dream.recall.settled import HeldUntil, known_by, settled
 from dream.recall.terms import ENDS_ASKING, marks, terms
 from dream.text.sentences import sentences
 from dream.text.tokens import estimate
@@ -166,7 +166,7 @@ def lines(  # noqa: PLR0913 - what is asked, of what, and beside what
     count: Callable[[str], int] = estimate,
     as_of: Then | None = None,
     scope: Scope = EVERYTHING,
-    ended: Settled | None = None,
+    ended: HeldUntil | None = None,
 ) -> list[str]:
     """Return what is kept about `prompt` and no line that is `known` says, cited, in at most `tokens` with the mark."""
     asked = _FENCED.sub(" ", prompt)[:CHARS]

@@ -36,7 +36,7 @@ from dream.recall.search_index import (
     SearchIndex,
     caught_up,
 )
-from dream.recall.settled import Settled, settled
+from dream.recall.settled import HeldUntil, settled
 from dream.recall.terms import (
     ASKS,
     CHARS,
@@ -169,7 +169,7 @@ class Search:
         settings: Settings | None = None,
         *,
         many: int = MANY,
-        ended: Settled | None = None,
+        ended: HeldUntil | None = None,
     ) -> None:
         self._meaning = meaning(workspace, index, wanted.query, settings) if workspace and settings else None
         self._workspace = workspace

@@ -25,7 +25,7 @@ COPIED = 0.8  # of a removal's words that the line has which it takes out
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SettledLine:
     """A line of memory: the day of its last change, as an ordinal, and the citations of what it rests on."""
 
     day: int
@@ -33,12 +33,12 @@ class Line:
 
 
 @dataclass(slots=True)
-class Settled:
+class HeldUntil:
     """By citation the day until which a message or an entry held, and what took its place; and the present lines."""
 
     head: str = ""
     ended: dict[str, tuple[int, str]] = field(default_factory=dict)
-    lines: dict[int, Line] = field(default_factory=dict)
+    lines: dict[int, SettledLine] = field(default_factory=dict)
 
     def until(self, cite: str, then: date | None = None) -> date | None:
         """Return until when what a citation names held; None where it holds, or still did `then`."""
@@ -55,7 +55,7 @@ class Settled:
         return date.fromordinal(found.day) if found else None
 
 
-def settled(workspace: Workspace) -> Settled:
+def settled(workspace: Workspace) -> HeldUntil:
     """Return what the commits settle; those that are new are read first."""
     index = workspace.history.index
     head, known = _head(workspace), known_by(index)
@@ -65,7 +65,7 @@ def settled(workspace: Workspace) -> Settled:
 
     new = list(takewhile(lambda deed: deed.change.sha != known.head, steps(workspace)))
     if known.head and (not new or new[-1].change.parent != known.head):
-        known, new = Settled(), list(steps(workspace))  # rewritten: something was forgotten
+        known, new = HeldUntil(), list(steps(workspace))  # rewritten: something was forgotten
     for deed in reversed(new):
         _take_in(known, deed, workspace)
     known.head = head
@@ -73,7 +73,7 @@ def settled(workspace: Workspace) -> Settled:
     return known
 
 
-def known_by(index: Index) -> Settled:
+def known_by(index: Index) -> HeldUntil:
     """Return what the index knows of it, without a look at git."""
     return _loaded(index.document(NAME))
 
@@ -88,7 +88,7 @@ def _head(workspace: Workspace) -> str:
     return gitdir.branches(directory).get(named, "") if directory and named else ""
 
 
-def _take_in(known: Settled, deed: Deed, workspace: Workspace) -> None:
+def _take_in(known: HeldUntil, deed: Deed, workspace: Workspace) -> None:
     added, removed = set(deed.added), set(deed.removed)
     rests = {one: _rests(one, deed.findings, workspace) for one in added - removed}
     day = deed.change.time.date().toordinal()
@@ -102,10 +102,12 @@ def _take_in(known: Settled, deed: Deed, workspace: Workspace) -> None:
             cites = [cite for line in new for cite in line.cites]
             known.ended |= {cite: (said, (cites or [""])[0]) for cite in old.cites if cite not in cites}
     for (_, line), found in rests.items():
-        known.lines[crc32(line.encode())] = found or Line(day, ())
+        known.lines[crc32(line.encode())] = found or SettledLine(day, ())
 
 
-def _successors(place: tuple[str, str], deed: Deed, rests: Mapping[tuple[str, str], Line | None]) -> list[Line] | None:
+def _successors(
+    place: tuple[str, str], deed: Deed, rests: Mapping[tuple[str, str], SettledLine | None]
+) -> list[SettledLine] | None:
     """Return the lines that took the place of one; none where a dream only took it out; None where it did neither."""
     file, line = place
     taken = [
@@ -122,7 +124,7 @@ def _successors(place: tuple[str, str], deed: Deed, rests: Mapping[tuple[str, st
 
 def _rests(
     place: tuple[str, str], findings: Sequence[tuple[str, str, tuple[int, ...]]], workspace: Workspace
-) -> Line | None:
+) -> SettledLine | None:
     """Return what a new line rests on: the entries of the finding nearest to it, and of these the rows nearest."""
     told = without_said_on(place[1])
     shares = [(coverage(text, told), at) for _, text, at in findings]
@@ -136,18 +138,18 @@ def _rests(
             row = max(entry.rows(), key=lambda one: coverage(told, one[0]), default=None)
             said = row[1].cites if row and entry.session else ()
             cites += [f"{entry.session}#{at}" for at in said] or [f"history:{cursor}"]
-    return Line(max(days), tuple(dict.fromkeys(cites))) if days else None
+    return SettledLine(max(days), tuple(dict.fromkeys(cites))) if days else None
 
 
-def _loaded(document: Any) -> Settled:
+def _loaded(document: Any) -> HeldUntil:
     try:
-        lines = {int(number): Line(day, tuple(cites)) for number, (day, cites) in document["lines"].items()}
+        lines = {int(number): SettledLine(day, tuple(cites)) for number, (day, cites) in document["lines"].items()}
         ended = {cite: (int(day), str(new)) for cite, (day, new) in document["ended"].items()}
-        return Settled(str(document["head"]), ended, lines)
+        return HeldUntil(str(document["head"]), ended, lines)
     except (TypeError, KeyError, ValueError, AttributeError):
-        return Settled()
+        return HeldUntil()
 
 
-def _kept(known: Settled) -> dict[str, object]:
+def _kept(known: HeldUntil) -> dict[str, object]:
     lines = {str(number): (line.day, line.cites) for number, line in known.lines.items()}
     return {"head": known.head, "ended": known.ended, "lines": lines}

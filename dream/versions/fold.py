@@ -109,13 +109,13 @@ def fold(ops: Iterable[Op], held: Callable[[Op], bool] = lambda op: False) -> Fo
             for text in (op.text, *(known[version].text for version in op.over if version in known)):
                 if text is not None:
                     latest[file, key(text)] = max(latest.get((file, key(text)), 0), op.at)
-        shown, given_way = _File(file, some, known, held).shown()
+        shown, given_way = _FoldedFile(file, some, known, held).shown()
         files[file] = shown
         lost |= given_way
     return Folded(files, frozenset(lost), latest, max((number for number, _ in known), default=0))
 
 
-class _File:
+class _FoldedFile:
     """The operations of one file."""
 
     def __init__(self, file: str, ops: Sequence[Op], known: Mapping[Id, Op], held: Callable[[Op], bool]) -> None:

@@ -20,7 +20,7 @@ _FORMAT = "--format=%x1e" + "%x1f".join(
 )
 _RECORD = re.compile(rb"\x1e(?=[0-9a-f]{40,64}\x1f)")
 _FINDING = re.compile(r"^    applied(?: \(.*?\))?: \[[^\]]+\] (.*) \{([\d,]+)\}$", re.MULTILINE)
-Said = Callable[[list[int]], int]  # cursors of entries → when the last of them was said; 0 where nobody knows
+LastSaid = Callable[[list[int]], int]  # cursors of entries → when the last of them was said; 0 where nobody knows
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Authors:
     synced: Mapping[str, object] | None = None
 
 
-def authors(git: Git, since: str | None, said: Said) -> Authors:
+def authors(git: Git, since: str | None, said: LastSaid) -> Authors:
     """Read the commits of HEAD after `since`, or all. What `dream init` wrote by itself was never said."""
     found = Authors()
     revisions = ["HEAD", *([f"^{since}"] if since else [])]

@@ -23,7 +23,7 @@ from tests.scripted import Answer, ScriptedModel
 
 NOW = datetime(2026, 12, 1, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC")
-WANTED = reread.Wanted(batch="b-0123abcd")
+WANTED = reread.Rereading(batch="b-0123abcd")
 
 
 @pytest.fixture
