@@ -24,11 +24,10 @@ from dream.models import MEMORY_FILES
 from dream.workspace.files import reason, replace_file
 
 NAME = "dream"  # of the MCP server in every client's config
-CONTEXT = ("context",)
 AT_PROMPT = ("context", "--hook")
 IN_JSON = ("context", "--hook", "--json")
 AT_END = ("consolidate", "--hook", "--detach")
-_HOOKS = {"SessionStart": CONTEXT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END}
+_HOOKS = {"SessionStart": AT_PROMPT, "UserPromptSubmit": AT_PROMPT, "SessionEnd": AT_END}
 _OURS = re.compile(r"\bdream['\"]? (?:context|consolidate --hook)\b.* -w ")
 _SKIPPED = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')

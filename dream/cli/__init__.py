@@ -185,9 +185,16 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
 
 
 def _all(root: Path, scope: Scope) -> str:
+    from dream.actions import morning
     from dream.directory import Workspace
 
-    return Workspace.open(root).context(TOKENS, place=scope)
+    workspace = Workspace.open(root)
+    block = workspace.context(TOKENS, place=scope)
+    news = "" if scope.is_group else morning.news_once(workspace)
+    if not (block and news):
+        return block
+    text, close, rest = block.rpartition("</dream-memory>")
+    return f"{text}(Tell the user once: since the last session {news}. `dream log` shows it.)\n{close}{rest}"
 
 
 def _workspace(words: list[str]) -> str | None:

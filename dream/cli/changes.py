@@ -59,6 +59,11 @@ def log_command(sha: str | None, limit: int | None, as_of: str | None, directory
         else:
             _show(shown)
         return
+    if not as_json and as_of is None:
+        from dream.actions import morning
+
+        if news := morning.news(workspace):
+            output.say(f"The last dream: {news}.", bold=True)
     listed(workspace, limit, as_json=as_json, as_of=as_of)
 
 

@@ -169,8 +169,9 @@ def test_review_of_a_number_that_nothing_waits_under_is_wrong_usage(fresh: Path)
 
 def test_log_lists_newest_first_with_short_shas(dreamt: Path) -> None:
     changes = dream("log", "-w", dreamt, "--json").json
-    lines = dream("log", "-w", dreamt).out.splitlines()
+    news, *lines = dream("log", "-w", dreamt).out.splitlines()
 
+    assert news.startswith("The last dream: ")
     assert [change["kind"] for change in changes] == ["dream", "dream", "dream", "dream", "init"]
     assert [line.split()[0] for line in lines] == [change["sha"][:10] for change in changes]
     assert changes[0].keys() >= {"sha", "time", "kind", "subject", "entries", "files"}

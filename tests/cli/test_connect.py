@@ -187,7 +187,8 @@ def test_the_written_hook_runs_in_a_shell(home: Path) -> None:
     command = hooks["SessionStart"][0]["hooks"][0]["command"]
     asked = hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
 
-    began = subprocess.run(command, shell=True, capture_output=True, text=True, cwd="/", check=True)
+    start = '{"hook_event_name": "SessionStart"}'
+    began = subprocess.run(command, shell=True, input=start, capture_output=True, text=True, cwd="/", check=True)
     silent = subprocess.run(
         asked, shell=True, input='{"prompt": "hi"}', capture_output=True, text=True, cwd="/", check=True
     )

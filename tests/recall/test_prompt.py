@@ -19,6 +19,7 @@ from dream.directory import Workspace
 from dream.recall.prompt import TOKENS, Kept, recalled
 from dream.settings import Settings
 from dream.text.tokens import estimate
+from tests.cli.commands import dream
 from tests.forking import Server
 from tests.recall.test_search import NOW, SETTINGS, said
 from tests.workspaces import fresh
@@ -164,6 +165,18 @@ def test_gemini_reads_json_and_a_session_begins_with_memory(workspace: Workspace
     assert "7391" in told["additionalContext"]
     assert "Prefers tea" in began["hookSpecificOutput"]["additionalContext"] == began["additionalContext"]
     assert hook(workspace, asked | {"prompt": "fix it"}, "--json").stdout == ""
+
+
+def test_the_first_session_after_a_dream_is_told_what_that_brought_and_the_log_begins_with_it(tmp_path: Path) -> None:
+    made = fresh(tmp_path / "ws", NOW)
+    dream("note", "I live in Porto", "-w", made.root)
+    dream("run", "-w", made.root)
+
+    first, second = (hook(made, {"hook_event_name": "SessionStart"}).stdout for _ in range(2))
+
+    assert "(Tell the user once: since the last session 1 line learnt. `dream log` shows it.)\n</dream-memory>" in first
+    assert "Tell the user" not in second
+    assert dream("log", "-w", made.root).out.startswith("The last dream: 1 line learnt.\n")
 
 
 def test_gemini_opens_no_file_that_memory_names_and_recall_does_not_answer_memory(workspace: Workspace) -> None:
