@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import datetime
+from datetime import date
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -43,7 +43,7 @@ def shape(value: object) -> Any:
         return {str(name): shape(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [shape(one) for one in value]
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     return str(value) if isinstance(value, PurePath) else value
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
+from dream.actions import check
 from dream.consolidate import listing
 from dream.crontime import Timetable, parse
 from dream.directory import Workspace, absent
@@ -82,6 +84,7 @@ class Health:
     scheduled: tuple[str, ...]
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    doubts: str = ""  # what `dream check` finds in the lines, in short
     is_live: bool = field(default=False, metadata=HIDDEN)
 
 
@@ -132,8 +135,16 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         scheduled=("serve", *scheduled) if serving else tuple(scheduled),
         problems=tuple(problems),
         warnings=tuple(listing.unread_agents(workspace, settings, now, home=Path.home(), environ=os.environ)),
+        doubts=_doubts(workspace, now),
         is_live=holds_any(workspace.private),
     )
+
+
+def _doubts(workspace: Workspace, now: datetime) -> str:
+    """Return in short what `dream check` finds; a file that cannot be read is told elsewhere."""
+    with suppress(WorkspaceError):
+        return check.in_short(check.doubts(workspace, now))
+    return ""
 
 
 def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:

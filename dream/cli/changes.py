@@ -337,6 +337,59 @@ def drop_command(what: str, dry_run: bool, yes: bool, directory: Path | None, as
     return None
 
 
+@click.command("check", cls=group.DreamCommand)
+@click.option("--all", "every", is_flag=True, help="Every line too: when it was said, how often, and what it rests on.")
+@group.workspace
+@group.as_json
+def check_command(every: bool, directory: Path | None, as_json: bool) -> None:
+    """Check whether memory is still true: contradictions, doubles, days that passed, what is not there.
+
+    No model is called, and nothing is changed unless you say so. Named are exact contradictions (the same words, another number or day), lines said twice, days that passed, plans
+    without an outcome, lines whose evidence is gone, and paths, commands and ports of a project that its working copy
+    does not have. On a terminal each is settled by one key: d drops the line, Enter leaves it, q ends.
+
+    \b
+    Examples:
+      dream check
+      dream check --all
+      dream check --json
+    """
+    from dream.actions import check
+
+    workspace = group.open_workspace(directory)
+    checked = check.check(workspace, group.now())
+    if as_json:
+        output.emit(checked)
+        return
+    for line in checked.lines if every else ():
+        output.say(f"{line.cite}  {check.when(line)}  {' '.join(line.rests_on)}".rstrip(), dim=True, fold=True)
+        output.say(f"  {line.text}", fold=True)
+    told = check.in_short(checked.found)
+    output.say(f"{show.counted(len(checked.lines), 'line')}: {told or 'nothing doubtful'}.", bold=True, fold=True)
+    dropped = list[str]()
+    for found in checked.found:
+        output.say(f"{found.cite}  {found.kind}: {found.reason}", colour="yellow", fold=True)
+        output.say(f"  {found.text}", fold=True)
+        output.say(f"  {found.settle}", dim=True)
+        if group.somebody_answers() and not {found.cite, found.beside} & {*dropped}:
+            key = click.prompt("d drop, Enter leave, q end", default="", show_default=False, err=True).strip().lower()
+            if key == "q":
+                return
+            if key == "d":
+                _drop(workspace, found.text)
+                dropped.append(found.cite)
+
+
+def _drop(workspace: Workspace, text: str) -> None:
+    """Drop a line by its text: its number may have changed since it was shown."""
+    from dream.actions import drop
+
+    group.only_a_person("What memory loses", f"dream drop {shlex.quote(text)}")
+    sha = drop.drop(workspace, drop.named(workspace, text), now=group.now())
+    if sha:
+        output.say(f"Dropped. To bring it back: dream restore {show.short(sha)}")
+
+
 @click.command("forget", cls=group.TextCommand)
 @click.argument("what", type=group.Text(), metavar="TEXT|CITATION|SHA", required=False)
 @click.option("--text", "is_text", is_flag=True, help="Treat it as text, even if it looks like a citation or a sha.")

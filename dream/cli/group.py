@@ -56,6 +56,7 @@ COMMANDS: dict[str, str] = {
     "connect": "Connect agents' clients with memory: hooks and an MCP server, shown before they are written.",
     "mcp": "Serve memory to an agent's client over MCP, on standard input and output.",
     "note": "Put a fact into history now.",
+    "check": "Check whether memory is still true: contradictions, doubles, days that passed, what is not there.",
     "status": "Show whether it works: backlog, sizes, spending, last runs, next run.",
     "doctor": "Check everything on disk, and mend what can be mended without loss.",
     "sync": "Share this memory with your other machines, over a git remote of your own.",
@@ -85,7 +86,7 @@ MANY = 10  # commands that one sentence does not name
 # Those that are not in a module of their own name.
 MODULES = {
     **dict.fromkeys(("context", "note", "search", "get", "mcp"), "agents"),
-    **dict.fromkeys(("log", "why", "restore", "drop", "forget"), "changes"),
+    **dict.fromkeys(("log", "why", "restore", "drop", "forget", "check"), "changes"),
     **dict.fromkeys(("run", "nightly", "serve", "cron"), "nights"),
     **dict.fromkeys(("init", "trust", "status", "doctor"), "workspace"),
     **dict.fromkeys(("import", "export"), "transfer"),

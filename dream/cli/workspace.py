@@ -199,6 +199,7 @@ def _show(found: Health, settings: Settings) -> None:
         ("history", _history(found, settings)),
         ("backlog", _backlog(found)),
         ("held", f"{show.counted(found.pending, 'edit')}: dream review" if found.pending else "nothing"),
+        ("doubtful", f"{found.doubts}: dream check" if found.doubts else "nothing"),
         ("today", show.bill(found.today)),
         ("month", show.bill(found.month)),
         ("next run", _next(found)),
