@@ -344,9 +344,10 @@ def drop_command(what: str, dry_run: bool, yes: bool, directory: Path | None, as
 def check_command(every: bool, directory: Path | None, as_json: bool) -> None:
     """Check whether memory is still true: contradictions, doubles, days that passed, what is not there.
 
-    No model is called, and nothing is changed unless you say so. Named are exact contradictions (the same words, another number or day), lines said twice, days that passed, plans
-    without an outcome, lines whose evidence is gone, and paths, commands and ports of a project that its working copy
-    does not have. On a terminal each is settled by one key: d drops the line, Enter leaves it, q ends.
+    No model is called, and nothing is changed unless you say so. Named are exact contradictions (the same words,
+    another number or day), lines said twice, days that passed, plans without an outcome, lines whose evidence is gone,
+    and paths, commands and ports of a project that its working copy does not have. On a terminal each is settled by one
+    key: d drops the line, Enter leaves it, q ends.
 
     \b
     Examples:
