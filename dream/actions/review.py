@@ -23,6 +23,12 @@ from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
 
+EDITED = "edited and accepted"
+Pick = int | tuple[int, int]  # a proposal, or one of its findings
+ChosenPart = tuple[
+    Proposal, Proposal | None, Proposal | None
+]  # and what is left of it when it is accepted, or rejected
+
 
 @dataclass(frozen=True, slots=True)
 class Decided:
@@ -98,13 +104,6 @@ def _is_finding(before: str | None, after: str | None) -> bool:
 
 def _ended(rows: Sequence[str], *, like: str) -> str:
     return "\n".join(rows) + ("\n" if rows and like.endswith("\n") else "")
-
-
-EDITED = "edited and accepted"
-Pick = int | tuple[int, int]  # a proposal, or one of its findings
-ChosenPart = tuple[
-    Proposal, Proposal | None, Proposal | None
-]  # and what is left of it when it is accepted, or rejected
 
 
 def accept(

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.models import Proposal
 
+SHOWN = 3  # entries of a held edit
+_all = click.option("--all", "everything", is_flag=True, help="All that is held.")
+PORT = 4747
+
 
 class _Number(click.types.StringParamType):
     """A number from `dream review`: of an edit, `3`, or of one of its findings, `3.2`; or `all`."""
@@ -46,9 +50,7 @@ class _Number(click.types.StringParamType):
         return []
 
 
-SHOWN = 3  # entries of a held edit
 _numbers = click.argument("numbers", nargs=-1, type=_Number(), metavar="N[.M]...|all")
-_all = click.option("--all", "everything", is_flag=True, help="All that is held.")
 
 
 @click.group("review", cls=group.DreamGroup, invoke_without_command=True)
@@ -187,9 +189,6 @@ def _tell(done: Decided, word: str, *, as_json: bool) -> None:
         output.say("Nothing is held for review.")
     for one, reason in done.misfits:
         output.problem(f"{one.id} no longer fits and stays held: {reason}.")
-
-
-PORT = 4747
 
 
 @click.command("web", cls=group.DreamCommand)

@@ -24,6 +24,12 @@ QUOTED = 300  # characters of a message that something rests on
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
 
+# What a person reads of a row more, and of one less, in the files of dream's own state.
+MOVED = {
+    "memory/.pending.jsonl": ("came to review", "left it"),
+    "memory/.rejected.jsonl": ("will not be written again", "may be written again"),
+}
+
 
 def counted(number: int, what: str) -> str:
     """Write a number with its noun: `1 entry`, `2,000 entries`."""
@@ -175,13 +181,6 @@ def _lines(part: str) -> None:
         head = line.startswith(("+++", "---", "diff ", "index ", "@@"))
         colour = "cyan" if head else {"+": "green", "-": "red"}.get(line[:1])
         output.say(line, colour=colour, fold=True)
-
-
-# What a person reads of a row more, and of one less, in the files of dream's own state.
-MOVED = {
-    "memory/.pending.jsonl": ("came to review", "left it"),
-    "memory/.rejected.jsonl": ("will not be written again", "may be written again"),
-}
 
 
 def _state(path: str, part: str) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dream.consolidate.listing import File, FoundSource
 
 _named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=group.agents)
+PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
 
 
 @click.group("sources", cls=group.DreamGroup, invoke_without_command=True)
@@ -164,9 +165,6 @@ def _not_there(one: FoundSource) -> str:
     """Return what is wrong with a source, and how to be rid of it."""
     why = one.problem.partition(f" of your settings: {one.name} ")[2] or one.problem
     return f"{why.partition('.')[0]}, or: dream sources remove {shlex.quote(one.name)}"
-
-
-PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
 
 
 @click.command("consolidate", cls=group.DreamCommand)

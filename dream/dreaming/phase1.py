@@ -31,6 +31,19 @@ _EXAMPLE = re.compile(
 )
 _MONTH = re.compile(rf"\b{MONTH}")  # of a fact in small letters
 SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
+ENTRY_TOKENS = 16  # of the header line of one entry
+PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the window or the setting
+FILES_SHARE = 0.5  # of the room, at the most, for the present files
+FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
+WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
+COPY = (
+    "These SOUL lines cannot be written, each for the reason below it. Answer with each of them again, copied word for "
+    "word from one message of the user's (behind `>` in the history); leave it out where the user did not say it. If "
+    "none is left, answer [SKIP]:"
+)
+AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
+Hear = Callable[[Entry], Heard]
+Read = Callable[[Completion], Analysis]
 
 
 def echoes(facts: Sequence[str], prompt: str, headers: Sequence[str], data: str) -> list[bool]:
@@ -59,24 +72,8 @@ def _bare(text: str) -> str:
     return " ".join(text.split()).strip(" \"'“”.…").casefold()
 
 
-ENTRY_TOKENS = 16  # of the header line of one entry
-PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the window or the setting
-FILES_SHARE = 0.5  # of the room, at the most, for the present files
-FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
-WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
-COPY = (
-    "These SOUL lines cannot be written, each for the reason below it. Answer with each of them again, copied word for "
-    "word from one message of the user's (behind `>` in the history); leave it out where the user did not say it. If "
-    "none is left, answer [SKIP]:"
-)
-AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
-
-
 class OnlyEchoes(AnswerUnusable):
     """The answer holds nothing but examples of the prompt."""
-
-
-Hear = Callable[[Entry], Heard]
 
 
 def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) -> Iterator[list[Entry]]:
@@ -159,9 +156,6 @@ def requests(
     """Yield each page of `batch` and the prompt that asks for its findings."""
     for page in _pages(batch, model, brief, evidence):
         yield page, _prompt(page, files, model, brief, waiting, place)
-
-
-Read = Callable[[Completion], Analysis]
 
 
 def _ask(messages: Sequence[ChatMessage], cursors: Sequence[int], model: Model, read: Read) -> Analysis:

@@ -26,6 +26,20 @@ _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
 _Lines = tuple["MemoryFile", range]  # a statement: its file, and its rows there
+Count = Callable[[str], int]
+
+# The block is marked, so that readers of transcripts know recalled memory and it is never learnt again.
+OPEN = "<dream-memory>"
+CLOSE = "</dream-memory>"
+TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
+RECENT = "## Recent history"
+WAITING = "## Waiting for review"
+UNREAD = "Not all of memory could be read:"
+RECALLED = "## From earlier conversations"
+# Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
+ASKING = ("person-line", "person-edit", "loss", "review")
+WAITING_SHARE = 0.2  # of the room, at most, for what waits
+SPARE = 0.1  # of a line's content words may be missing in what says the same
 
 
 def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
@@ -119,22 +133,6 @@ def _headings(rows: Sequence[str], kept: Set[int]) -> set[int]:
             level = len(heading[1])
             above = [*((depth, one) for depth, one in above if depth < level), (level, number)]
     return needed
-
-
-Count = Callable[[str], int]
-
-# The block is marked, so that readers of transcripts know recalled memory and it is never learnt again.
-OPEN = "<dream-memory>"
-CLOSE = "</dream-memory>"
-TAGS = re.compile(r"<(?=/?dream-memory\b)", re.IGNORECASE)
-RECENT = "## Recent history"
-WAITING = "## Waiting for review"
-UNREAD = "Not all of memory could be read:"
-RECALLED = "## From earlier conversations"
-# Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
-ASKING = ("person-line", "person-edit", "loss", "review")
-WAITING_SHARE = 0.2  # of the room, at most, for what waits
-SPARE = 0.1  # of a line's content words may be missing in what says the same
 
 
 def undreamt(

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from dream.errors import SettingsError
 from dream.redact import forms, named
-from dream.redact.forms import Bounds, Finder, regex
+from dream.redact.forms import Finder, Region, regex
 
 _MARK = r"(\[REDACTED:[a-z0-9-]+\])"
 _MAX_ROUNDS = 5  # a replacement can lay open what was part of a longer word before; twice is the most seen
@@ -83,12 +83,12 @@ def _apply(text: str, finder: Finder, kinds: set[str]) -> str:
     return "".join(pieces) + text[done:] if done else text
 
 
-def _from_the_left(found: tuple[str, Bounds]) -> tuple[int, int]:
+def _from_the_left(found: tuple[str, Region]) -> tuple[int, int]:
     start, end = found[1]
     return start, -end
 
 
-def _custom(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, Bounds]]:
+def _custom(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, Region]]:
     for match in pattern.finditer(text):
         span = match.span(1 if pattern.groups and match[1] is not None else 0)
         if span[0] < span[1]:

@@ -48,8 +48,8 @@ _KNOWN = (
 )
 SWITCH = r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])"
 SWITCHES = 3  # from a letter to a digit or back: names and versions have fewer
-Bounds = tuple[int, int]
-Finder = Callable[[str], Iterator[tuple[str, Bounds]]]
+Region = tuple[int, int]
+Finder = Callable[[str], Iterator[tuple[str, Region]]]
 _LEAST_KEY = 16  # characters of the shortest word that a row of keys can match
 _KEY_BLOCK_CHARS = 32_768  # between BEGIN and END; an RSA key of 16,384 bits has 13 KB
 _BLOCK = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
@@ -256,7 +256,7 @@ def _beginnings() -> re.Pattern[str]:
     )
 
 
-def keys(text: str) -> Iterator[tuple[str, Bounds]]:
+def keys(text: str) -> Iterator[tuple[str, Region]]:
     """Find the keys that tell themselves by a prefix or a form."""
     dense = _long_words(text)
     by_needle = _rows_by_needle()
@@ -277,7 +277,7 @@ def _example(key: str) -> bool:
     return re.search(r"(?i)x{6}|\*{3}|\.{3}|0{10}|1234567890abcdef$|your[_-]", key) is not None
 
 
-def key_blocks(text: str) -> Iterator[tuple[str, Bounds]]:
+def key_blocks(text: str) -> Iterator[tuple[str, Region]]:
     """Find private keys from BEGIN to END; one whose end or beginning is missing, as far as it looks like a key."""
     if "PRIVATE KEY" in text or "OpenVPN Static" in text:
         yield from _blocks(text)
@@ -286,7 +286,7 @@ def key_blocks(text: str) -> Iterator[tuple[str, Bounds]]:
             yield "private-key", match.span()
 
 
-def _blocks(text: str) -> Iterator[tuple[str, Bounds]]:
+def _blocks(text: str) -> Iterator[tuple[str, Region]]:
     ends = list(regex(_END).finditer(text))
     done = at = 0
     for begin in regex(_BEGIN).finditer(text):
@@ -341,7 +341,7 @@ def branches(words: Sequence[str]) -> str:
     return f"(?:{several}{'|' if several and '' in words else ''})"
 
 
-def places(text: str) -> Iterator[tuple[str, Bounds]]:
+def places(text: str) -> Iterator[tuple[str, Region]]:
     """Find what stands where a secret stands: in a command, a header, a cookie, behind `PIN` or `IBAN`."""
     rows, by_word = _places()
     spaced = lowered(text).replace("_", " ")
@@ -355,7 +355,7 @@ def places(text: str) -> Iterator[tuple[str, Bounds]]:
 
 def _behind(
     text: str, spaced: str, begin: str, rows: Sequence[tuple[str, str]], *, anywhere: bool
-) -> Iterator[tuple[str, Bounds]]:
+) -> Iterator[tuple[str, Region]]:
     at = spaced.find(begin)
     seen: deque[int] = deque(maxlen=DENSE)
     while at >= 0:
@@ -375,7 +375,7 @@ def _behind(
         at = spaced.find(begin, at + 1)
 
 
-def _placed(text: str, match: re.Match[str], kind: str) -> Iterator[tuple[str, Bounds]]:
+def _placed(text: str, match: re.Match[str], kind: str) -> Iterator[tuple[str, Region]]:
     groups = match.groupdict()
     for name, good in _JUDGED.items():
         value = groups.get(name)
@@ -383,7 +383,7 @@ def _placed(text: str, match: re.Match[str], kind: str) -> Iterator[tuple[str, B
             yield kind, match.span(name)
 
 
-def _beside(text: str, start: int, slip: re.Match[str]) -> Iterator[tuple[str, Bounds]]:
+def _beside(text: str, start: int, slip: re.Match[str]) -> Iterator[tuple[str, Region]]:
     """Find what stands beside words that take it back, "wrong window", "forget it": what is no name of a thing."""
 
     first = max(0, start - _SLIP_NEAR)
@@ -413,7 +413,7 @@ _JUDGED: dict[str, Callable[[str], bool]] = {
 }
 
 
-def addresses(text: str) -> Iterator[tuple[str, Bounds]]:
+def addresses(text: str) -> Iterator[tuple[str, Region]]:
     """Find the passwords in connection strings, `scheme://user:password@host`, and keys in the user's place."""
     if "://" not in text or "@" not in text:
         return
@@ -429,7 +429,7 @@ def addresses(text: str) -> Iterator[tuple[str, Bounds]]:
             yield "secret", match.span("value")
 
 
-def numbers(text: str) -> Iterator[tuple[str, Bounds]]:
+def numbers(text: str) -> Iterator[tuple[str, Region]]:
     """Find the numbers of payment cards and bank accounts whose check digits are right."""
     for match in regex(_CARD).finditer(text):
         digits = [int(mark) for mark in match[0] if mark.isdecimal()]
@@ -442,7 +442,7 @@ def numbers(text: str) -> Iterator[tuple[str, Bounds]]:
             yield "iban", match.span()
 
 
-def seeds(text: str) -> Iterator[tuple[str, Bounds]]:
+def seeds(text: str) -> Iterator[tuple[str, Region]]:
     """Find the words of a wallet that are told of before or behind them."""
     lower = lowered(text)
     if any(map(lower.__contains__, _SEED_WORDS)):
@@ -462,7 +462,7 @@ def _checks(digits: Sequence[int]) -> bool:
 # Keys that are cut or covered
 
 
-def cut(text: str) -> Iterator[tuple[str, Bounds]]:
+def cut(text: str) -> Iterator[tuple[str, Region]]:
     """Find keys that go on in the next line: what closes one line and what fills the next are one key."""
     lines = list(regex(_CUT_LINE).finditer(text))
     for at, line in enumerate(lines):
@@ -493,7 +493,7 @@ def _place(pieces: Sequence[tuple[int, str]], end: int) -> int:
     return pieces[-1][0] + len(pieces[-1][1])
 
 
-def covered(finders: Sequence[Finder], text: str) -> Iterator[tuple[str, Bounds]]:
+def covered(finders: Sequence[Finder], text: str) -> Iterator[tuple[str, Region]]:
     """Find with `finders` what is cut by characters that can't be seen."""
     if not any(map(text.__contains__, _UNSEEN)):
         return
@@ -506,7 +506,7 @@ def covered(finders: Sequence[Finder], text: str) -> Iterator[tuple[str, Bounds]
                 yield kind, (first, last)
 
 
-def encoded(finders: Sequence[Finder], text: str) -> Iterator[tuple[str, Bounds]]:
+def encoded(finders: Sequence[Finder], text: str) -> Iterator[tuple[str, Region]]:
     """Find base64 that hides what `finders` find."""
     for word in regex(_ENCODED).finditer(_long_words(text)):
         hidden = _decoded(word[0])

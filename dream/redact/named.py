@@ -14,7 +14,7 @@ from dream.redact.forms import (
     QUOTED_CODE,
     SWITCH,
     SWITCHES,
-    Bounds,
+    Region,
     glaring,
     looks_secret,
     lowered,
@@ -124,7 +124,7 @@ def names(text: str) -> bool:
     return any(_words().match(lower, start) for start in _starts(lower))
 
 
-def words(text: str) -> Iterator[tuple[str, Bounds]]:
+def words(text: str) -> Iterator[tuple[str, Region]]:
     """Find what is given to a word for a password, a key or a token, or told to be it."""
     lower = lowered(text)
     for start in _starts(lower):
@@ -142,7 +142,7 @@ def words(text: str) -> Iterator[tuple[str, Bounds]]:
             yield from _siblings(text, span) if password else ()
 
 
-def _siblings(text: str, span: Bounds) -> Iterator[tuple[str, Bounds]]:
+def _siblings(text: str, span: Region) -> Iterator[tuple[str, Region]]:
     """Find what is built like the password beside it: the old one and the new one, `Robin-Nest-41` and `-42`."""
     build = _build(text[slice(*span)])
     first = max(0, span[0] - 2 * _HEAD_CHARS)
@@ -207,7 +207,7 @@ def _meant(text: str, lower: str, word: re.Match[str], *, password: bool) -> boo
     return camel or (joined and regex(table()["words"]["own_end"]).search(before) is None)
 
 
-def _assigned(text: str, lower: str, word: re.Match[str], *, password: bool) -> Bounds | None:
+def _assigned(text: str, lower: str, word: re.Match[str], *, password: bool) -> Region | None:
     for way, pattern in _ways(word[0].isascii()):
         head = pattern.match(text, word.end())
         if head is None or (
@@ -234,7 +234,7 @@ def _ways(english: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((way, re.compile(ending + pattern.format(_BESIDE, _Q))) for way, pattern in _WAYS)
 
 
-def _block(text: str, start: int, end: int) -> Bounds | None:
+def _block(text: str, start: int, end: int) -> Region | None:
     """Return where a YAML block begins and ends: the lines that stand further in than the name's."""
     line = text[text.rfind("\n", 0, start) + 1 : start]
     own = len(line) - len(line.lstrip(" "))
@@ -244,7 +244,7 @@ def _block(text: str, start: int, end: int) -> Bounds | None:
     return end + len(block[1]), block.end()
 
 
-def _column(text: str, word: re.Match[str]) -> Bounds | None:
+def _column(text: str, word: re.Match[str]) -> Region | None:
     """Return where the first password stands in a table (CSV, Markdown) that has the word for it as a heading."""
     first = text.rfind("\n", 0, word.start()) + 1
     before = text[max(first, word.start() - 400) : word.start()]
@@ -271,7 +271,7 @@ def _column(text: str, word: re.Match[str]) -> Bounds | None:
 
 def _value(
     text: str, lower: str, word: re.Match[str], head: re.Match[str], way: str, *, password: bool
-) -> Bounds | None:
+) -> Region | None:
     found = head.groupdict()
     start, quote, by = head.end(), found.get("open") or "", found.get("by") or ""
     if _opens_another(lower, start):
@@ -339,7 +339,7 @@ def _closed(text: str, start: int, quote: str) -> int | None:
     return end if end - start >= 3 and "\n" not in text[start:end] else None
 
 
-def _flagged(text: str, word: re.Match[str], *, password: bool) -> Bounds | None:
+def _flagged(text: str, word: re.Match[str], *, password: bool) -> Region | None:
     """Return where the value of an option of the command line stands, as in `--db-password …`."""
     if not regex(_OPTION).search(text[max(0, word.start() - 34) : word.start()]):
         return None
@@ -351,7 +351,7 @@ def _flagged(text: str, word: re.Match[str], *, password: bool) -> Bounds | None
     return given.span("value") if good and not given["value"].startswith(("[", "$")) else None
 
 
-def _told(text: str, word: re.Match[str]) -> Bounds | None:
+def _told(text: str, word: re.Match[str]) -> Region | None:
     """Return where the value of the word for a password is told; None where it is not."""
     item = regex(r"[,;/|·–—][ \t]*$").search(text[max(0, word.start() - 3) : word.start()])
     joined = text[max(0, word.start() - 1) : word.start()].isalnum() or text[word.end() : word.end() + 1].isalnum()
@@ -390,7 +390,7 @@ def _tellings(word: str) -> tuple[tuple[re.Pattern[str], Callable[[str], bool]],
     )
 
 
-def _spelled(text: str, word: re.Match[str]) -> Bounds | None:
+def _spelled(text: str, word: re.Match[str]) -> Region | None:
     """Return where a plain word is told that quotes, or a word on how it is spelled, show to be the password."""
     said = _said(word[0], plain=True)
     found = said.match(text, word.end()) if said else None
@@ -416,7 +416,7 @@ def _spelled(text: str, word: re.Match[str]) -> Bounds | None:
     return found.span("value") if good and not weak else None
 
 
-def _phrase(text: str, word: re.Match[str]) -> Bounds | None:
+def _phrase(text: str, word: re.Match[str]) -> Region | None:
     """Return where the several words of a passphrase are told."""
     told = table()["told"]
     found = _phrases(re.match(_NO_ENDING, word[0]) is not None).match(text, word.end())
@@ -451,7 +451,7 @@ def _phrases(whole: bool) -> re.Pattern[str]:
     )
 
 
-def _told_key(text: str, word: re.Match[str]) -> Bounds | None:
+def _told_key(text: str, word: re.Match[str]) -> Region | None:
     """Return where a key is told in a sentence, as in `the API key for maps: …`; there only one drawn by chance."""
     beside = regex(_KEY_BESIDE).match(text, word.end())
     if (
@@ -494,7 +494,7 @@ def _as() -> re.Pattern[str]:
     return re.compile(rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{ends}")
 
 
-def _enough(text: str, span: Bounds, enough: Callable[[str], bool]) -> Bounds | None:
+def _enough(text: str, span: Region, enough: Callable[[str], bool]) -> Region | None:
     """Return where in `span` the value stands, without the sentence's own marks; None where it isn't `enough`."""
     whole = _trimmed(text[slice(*span)])
     value = whole.rstrip("!?")

@@ -37,6 +37,7 @@ HEAD_BYTES = 1 << 16  # of a file that are looked at to tell its shape
 HEAD_RECORDS = 40  # records that are looked at to tell its format
 RESTARTS = 20  # after elements of an array that are broken beyond their end
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+CUT_SHORT = "The file ends in the middle of its JSON; what stands before that was read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +312,6 @@ def read_head(source: Source) -> Head:
     records = tuple(record.value for record in islice(quiet.records(), HEAD_RECORDS))
     header, lists = source.header()
     return Head(source.shape, start, records, header, lists)
-
-
-CUT_SHORT = "The file ends in the middle of its JSON; what stands before that was read."
 
 
 def records_in(file: IO[bytes], say: Callable[[int, str], None], restarts: int = RESTARTS) -> Iterator[Record]:

@@ -43,6 +43,21 @@ _NOTED = re.compile(r"\[\^[\w-]+\]:")
 _ADDED = "## Gemini Added Memories"  # below it Gemini CLI keeps what it was told about the user
 _OBSERVATION = re.compile(r"\[([\w -]{1,40})\][ \t]+(.*)")  # basic-memory's "- [category] content"
 _RELATION = re.compile(r"[\w -]{1,60}[ \t]+\[\[[^\]]*\]\].*")  # and its "- relates_to [[Other note]]"
+_TEXTS = ("memory", "text", "content", "value", "fact", "summary")
+_DAYS = ("updated_at", "updatedAt", "created_at", "createdAt", "timestamp", "date", "day", "last_updated")
+_TALKS = frozenset(("role", "mapping", "chat_messages", "messages", "sender"))
+_LABELS = {"human": "USER", "persona": "SOUL"}  # of Letta's blocks
+_FORMATS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("dream", frozenset(("dream_memory",))),
+    ("claude", frozenset(("conversations_memory",))),
+    ("claude", frozenset(("project_memories",))),
+    ("supermemory", frozenset(("memoryEntries",))),
+    ("supermemory", frozenset(("customId", "createdAt"))),
+    ("letta", frozenset(("label", "value"))),
+    ("mcp-memory", frozenset(("observations",))),
+    ("mem0", frozenset(("memory", "created_at"))),
+    ("mem0", frozenset(("memory", "hash"))),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,23 +354,6 @@ def _day(value: object) -> date | None:
 
 
 # JSON: objects that hold a text, however deep, by the names that tools give it.
-
-
-_TEXTS = ("memory", "text", "content", "value", "fact", "summary")
-_DAYS = ("updated_at", "updatedAt", "created_at", "createdAt", "timestamp", "date", "day", "last_updated")
-_TALKS = frozenset(("role", "mapping", "chat_messages", "messages", "sender"))
-_LABELS = {"human": "USER", "persona": "SOUL"}  # of Letta's blocks
-_FORMATS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("dream", frozenset(("dream_memory",))),
-    ("claude", frozenset(("conversations_memory",))),
-    ("claude", frozenset(("project_memories",))),
-    ("supermemory", frozenset(("memoryEntries",))),
-    ("supermemory", frozenset(("customId", "createdAt"))),
-    ("letta", frozenset(("label", "value"))),
-    ("mcp-memory", frozenset(("observations",))),
-    ("mem0", frozenset(("memory", "created_at"))),
-    ("mem0", frozenset(("memory", "hash"))),
-)
 
 
 def _json(path: Path, text: str) -> ReadMemory:

@@ -18,6 +18,22 @@ from dream.errors import UsageError
 MOST_FILES = 2_000  # of a directory that is named
 SUFFIXES = (".md", ".mdc", ".txt", ".json", ".jsonl", ".af")
 
+# What a project holds for the agents that work in it: pattern, tool, and whether it is the project's own.
+PROJECT: tuple[tuple[str, str, bool], ...] = (
+    ("CLAUDE.local.md", "claude-code", False),
+    ("CLAUDE.md", "claude-code", True),
+    (".claude/CLAUDE.md", "claude-code", True),
+    (".claude/rules/**/*.md", "claude-code", True),
+    ("AGENTS.md", "agents", True),
+    ("GEMINI.md", "gemini-cli", True),
+    (".github/copilot-instructions.md", "copilot-cli", True),
+    (".github/instructions/**/*.instructions.md", "copilot-cli", True),
+    (".cursor/rules/**/*.mdc", "cursor", True),
+    (".cursorrules", "cursor", True),
+)
+_STEMS = {"SOUL": "SOUL", "IDENTITY": "SOUL", "USER": "USER", "MEMORY": "MEMORY", "memory_summary": "MEMORY"}
+_SKIPPED = {".git", "node_modules", ".venv", "skills"}
+
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
@@ -106,22 +122,7 @@ TOOLS: tuple[ToolFiles, ...] = (
         (("workspace/SOUL.md", "SOUL"), ("workspace/USER.md", "USER"), ("workspace/memory/MEMORY.md", "MEMORY")),
     ),
 )
-# What a project holds for the agents that work in it: pattern, tool, and whether it is the project's own.
-PROJECT: tuple[tuple[str, str, bool], ...] = (
-    ("CLAUDE.local.md", "claude-code", False),
-    ("CLAUDE.md", "claude-code", True),
-    (".claude/CLAUDE.md", "claude-code", True),
-    (".claude/rules/**/*.md", "claude-code", True),
-    ("AGENTS.md", "agents", True),
-    ("GEMINI.md", "gemini-cli", True),
-    (".github/copilot-instructions.md", "copilot-cli", True),
-    (".github/instructions/**/*.instructions.md", "copilot-cli", True),
-    (".cursor/rules/**/*.mdc", "cursor", True),
-    (".cursorrules", "cursor", True),
-)
 NAMES = tuple(dict.fromkeys((*(tool.name for tool in TOOLS), *(tool for _, tool, _ in PROJECT))))
-_STEMS = {"SOUL": "SOUL", "IDENTITY": "SOUL", "USER": "USER", "MEMORY": "MEMORY", "memory_summary": "MEMORY"}
-_SKIPPED = {".git", "node_modules", ".venv", "skills"}
 
 
 def everywhere(
