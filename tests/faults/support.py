@@ -272,10 +272,10 @@ class Checker:
 
     def _git(self) -> None:
         git(self.root, "fsck", "--full", "--strict")
-        # Not versioned; moved past a SKIP, which makes no commit; typed, or a place that was heard, and no dream has
-        # committed it yet.
-        waits = () if self.typed else (" M SOUL.md", " M places/places.toml")
-        expected = {"?? dream.toml", " M memory/.dream_cursor", *waits}
+        # Not versioned; moved past a SKIP, which makes no commit; a place that was heard, or what was typed, which no
+        # dream has committed yet.
+        expected = {"?? dream.toml", " M memory/.dream_cursor", " M places/places.toml"}
+        expected |= set() if self.typed else {" M SOUL.md"}
         changed = [line for line in git(self.root, "status", "--porcelain").splitlines() if line not in expected]
         if not self.gapless:  # the disk refused git its index: the next commit brings that to HEAD
             changed = [line for line in changed if not line.startswith("MM ")]
