@@ -23,6 +23,8 @@ from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.memory import KNOWN_PLACES, TEMPLATES
 from dream.text.safe import span
+from dream.transfer import native
+from dream.transfer.take import imported_from
 from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
 from dream.versions.diff import by_file
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
@@ -193,7 +195,8 @@ def _forget(
         rewrite.drop_old(workspace.git.git)
         workspace.history.index.remove()
         _note(workspace, others)
-        left = tuple(_left(workspace, needle))
+        # 5. What clients read by themselves is written anew.
+        left = (*native.refresh(workspace), *_left(workspace, needle))
         return replace(
             plan,
             renamed=tuple(names.new.items()),
@@ -383,10 +386,21 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
         yield "the git repository around the workspace is not dream's: what was committed there stays there"
     if sources:
         yield f"{span(sources)} may say it in other words: the line was dreamt from there"
+    yield from _in_clients_files(workspace, needle)
     for path in _others(workspace):
         if needle.count(_read(path)):
             yield f"{path} is not dream's and holds it; take it out there"
     yield "transcripts at their source keep it, as do backups, other clones, and the provider of the model that read it"
+
+
+def _in_clients_files(workspace: Workspace, needle: Needle) -> Iterator[str]:
+    """Name what holds it of the files that clients read, and of those that lines were taken in from."""
+    for path, versioned in native.files(workspace):
+        if versioned and needle.count(_read(path)):
+            yield f"{path} is under version control: what was committed or pushed of it stays there"
+    for path in imported_from(workspace, Path.home()):
+        if path.is_file() and not path.is_symlink() and needle.count(_read(path)):
+            yield f"{path}, from which lines were taken in, holds it; take it out there"
 
 
 def _others(workspace: Workspace) -> Iterator[Path]:

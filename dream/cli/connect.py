@@ -17,6 +17,7 @@ from dream.workspace import locate
 
 if TYPE_CHECKING:
     from dream.actions.connect import ConfigFile
+    from dream.cli.transfer import NativeWish
     from dream.directory import Workspace
     from dream.settings import Settings
 
@@ -29,13 +30,24 @@ def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
 
 @click.command("connect", cls=group.DreamCommand)
 @click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=_clients)
+@click.option("--native", is_flag=True, help="Keep memory in a file that the client reads by itself, without hooks.")
+@click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="With --native: this file of a project.")
+@click.option("--tracked", is_flag=True, help="With --native: also in a file that git publishes.")
 @click.option("--remove", is_flag=True, help="Take away what was written, and nothing else.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @group.workspace
 @group.as_json
 def connect_command(
-    names: tuple[str, ...], remove: bool, dry_run: bool, yes: bool, directory: Path | None, as_json: bool
+    names: tuple[str, ...],
+    native: bool,
+    file: Path | None,
+    tracked: bool,
+    remove: bool,
+    dry_run: bool,
+    yes: bool,
+    directory: Path | None,
+    as_json: bool,
 ) -> int | None:
     """Connect agents' clients with memory: hooks and an MCP server, shown before they are written.
 
@@ -45,6 +57,9 @@ def connect_command(
     agent searches and notes by itself. Everything else in the clients' files stays as it is, comments too.
     The workspace is made where there is none, and reads the client's sessions every night. On a terminal you are asked
     which model reads, and whether the machine's own clock is to start the nights.
+    With --native a marked block of memory, of some 2,000 tokens, stands in the file that the client reads for you, or
+    in a FILE of a project, anew every night; a file that git would publish needs --tracked and gets what holds in that
+    project alone.
 
     \b
     Examples:
@@ -52,12 +67,16 @@ def connect_command(
       dream connect claude-code
       dream connect codex gemini-cli --yes
       dream connect claude-code --remove
+      dream connect gemini-cli --native
+      dream connect claude-code --native --file ./CLAUDE.local.md
     """
     from dream.actions import connect
 
-    if not names:
-        _list(as_json)
-        return None
+    if native or file or tracked or not names:
+        from dream.cli.transfer import NativeWish
+
+        wish = NativeWish(file, tracked, remove, dry_run, yes, as_json)
+        return _instead(directory, names, wish, native=native or bool(file) or tracked)
     # 1. What is to change: the clients' files, and in the workspace, which may have to be made, what it reads.
     root = None if remove else _root(directory)
     found = [(name, connect.changes(name, Path.home(), os.environ, _program(), root)) for name in names]
@@ -180,6 +199,16 @@ def _offer_nights(workspace: Workspace, settings: Settings) -> datetime | None:
 
 def _row(name: str, change: ConfigFile, written: bool) -> dict[str, object]:
     return {"client": name, "file": str(change.path), "diff": _diff(change), "written": written}
+
+
+def _instead(directory: Path | None, names: Sequence[str], wish: NativeWish, *, native: bool) -> int | None:
+    """Keep memory in a client's own file, or list the clients."""
+    if native:
+        from dream.cli.transfer import keep_native
+
+        return keep_native(directory, names, wish)
+    _list(wish.as_json)
+    return None
 
 
 def _list(as_json: bool) -> None:

@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dream import trust
 from dream.cli import group, output, show
 from dream.errors import UsageError
 from dream.memory import tag
@@ -22,6 +22,7 @@ from dream.text.words import without_bullet
 if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.transfer.bundle import Format
+    from dream.transfer.native import NativeFile
     from dream.transfer.take import FoundFile, Offer, Taken
     from dream.transfer.tools import MemorySource
 
@@ -57,10 +58,8 @@ def import_command(
 
     if yes and not any(_is_path(name) for name in names):
         raise UsageError("--yes takes in a path that is named: dream import PATH --yes")
-    if yes and (client := trust.inside_agent(os.environ)):
-        raise UsageError(
-            f"{client} is set: inside an agent's client nothing is taken in without a person. Leave --yes out."
-        )
+    if yes:
+        group.only_a_person("What is taken in unseen", f"dream import {' '.join(names)} --yes")
     workspace = group.open_workspace(directory)
     settings = workspace.settings(using=("redact_patterns",))
     files = take.look(workspace, _sources(workspace, names), settings, Path.home())
@@ -331,3 +330,66 @@ def export_command(folder: Path | None, form: Format, place: str, directory: Pat
         return
     bundle.write(folder, made)
     output.say(f"Wrote {show.counted(len(found), 'line')} in {show.counted(len(made), 'file')} to {folder}")
+
+
+# Memory in a file that a client reads by itself: shown before it is written.
+
+
+@dataclass(frozen=True, slots=True)
+class NativeWish:
+    """What a person asks for of a block of memory in a client's file."""
+
+    file: Path | None
+    tracked: bool
+    remove: bool
+    dry_run: bool
+    yes: bool
+    as_json: bool
+
+
+def keep_native(directory: Path | None, names: Sequence[str], wish: NativeWish) -> int | None:
+    """Put a block of memory into a client's file, or take it away, once a person has seen it."""
+    from dream.transfer import native
+
+    if len(names) != 1:
+        raise UsageError("Memory is kept in one client's file: dream connect NAME --native [--file PATH] [--tracked]")
+    workspace, (client,) = group.open_workspace(directory), names
+    path = wish.file or native.file_of(client, Path.home(), os.environ)
+    if wish.remove:
+        change = native.removed(workspace, path)
+    else:
+        change = native.added(workspace, client, path, tracked=wish.tracked)
+    write = change.before != change.after and not wish.dry_run
+    if not wish.as_json:
+        show.diff(_native_diff(change))
+        if change.tracked:
+            output.problem(f"{path} is under version control: the next push publishes what holds in this project.")
+    asks = not wish.as_json and group.somebody_answers()
+    write = write and (wish.yes or (asks and group.confirmed("Write this?")))
+    if write:
+        native.write(workspace, client, change, keep=not wish.remove)
+    if wish.as_json:
+        row = {"client": client, "file": str(path), "tracked": change.tracked, "diff": _native_diff(change)}
+        output.emit({**row, "written": write})
+    else:
+        _tell_native(path, change, wish, written=write)
+    if change.before == change.after or write or wish.dry_run:
+        return None
+    output.problem("Nothing was written: add --yes to write it.")
+    return 1
+
+
+def _tell_native(path: Path, change: NativeFile, wish: NativeWish, *, written: bool) -> None:
+    if change.before == change.after:
+        output.say(f"{path} has {'no block of memory' if wish.remove else 'it already'}: nothing to change.")
+    elif written:
+        output.say(f"Wrote {path}.{'' if wish.remove else ' Every night writes the block anew.'}", fold=True)
+    elif wish.dry_run:
+        output.say("This was a dry run: nothing was written.")
+
+
+def _native_diff(change: NativeFile) -> str:
+    from difflib import unified_diff
+
+    before, after = ((text or b"").decode("utf-8", "replace").splitlines() for text in (change.before, change.after))
+    return "\n".join(unified_diff(before, after, str(change.path), str(change.path), n=1, lineterm=""))

@@ -23,6 +23,7 @@ from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 
 REREADING = "reread.json"  # in .dream/, while one is under way
+NATIVE = "native.json"  # in .dream/: there where a client's file holds memory
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
 OVER = "stopped before the next step, the night is over; the next one goes on here"
@@ -95,13 +96,16 @@ def night(
         embedded, trouble = _embed(workspace, _left(_left(settings, read), dreamt), at, step(1.0, OVER))
         # 5. What came of it goes to the other machines.
         synced += [one for one in _sync(workspace, settings, at(), takes=False) if one not in synced]
-        # 6. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
+        # 6. What clients read by themselves is written anew.
+        kept_up = _kept_up(workspace)
+        # 7. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
         if not stop():
             stamp.stamp(workspace.private, now)
-    # 7. Whoever wants to know is told.
+    # 8. Whoever wants to know is told.
     report = NightReport(dreamt, read, embedded=embedded, reread=again)
     unread = listing.unread_agents(workspace, settings, at(), home=Path.home(), environ=environ)
-    return replace(report, problems=(*missing, *synced, *trouble, *unread, *_tell(report, settings, workspace)))
+    problems = (*missing, *synced, *trouble, *kept_up, *unread, *_tell(report, settings, workspace))
+    return replace(report, problems=problems)
 
 
 def reading(
@@ -176,6 +180,15 @@ def _consolidate(
     failed = ConsolidateReport(outcome="failed", reason=" ".join(map(str, wrong)), models=read.models)
     runs.record(workspace.private, failed, now, now)
     return replace(read, outcome="failed", reason=failed.reason)
+
+
+def _kept_up(workspace: Workspace) -> list[str]:
+    """Write memory anew in the files that clients read by themselves; return what went wrong."""
+    if not (workspace.private / NATIVE).exists():  # for most; what writes it takes long to import
+        return []
+    from dream.transfer import native
+
+    return native.refresh(workspace)
 
 
 def _shared(settings: Settings, share: float) -> Settings:

@@ -208,6 +208,8 @@ class Git:
             own |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
         else:
             own |= {"GIT_CEILING_DIRECTORIES": str(self.work_tree.parent)}
+        if arguments[0] == "check-ignore":  # which takes paths alone, and refuses to be told so
+            own |= {"GIT_LITERAL_PATHSPECS": "0"}
         command = [part for setting in _CONFIGURATION for part in ("-c", setting)] + [*arguments]
         start = _read if arguments[0] in _READING else _change
         self.started += 1
