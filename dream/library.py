@@ -40,7 +40,8 @@ class Dream:
         meter = open_meter(Bills(self.workspace.private), self.settings, _now())
         model = open_model(self.settings, "consolidator", meter)
         folder = self.workspace.prompts
-        return Consolidator(self.workspace.history, model, self.settings, prompts_folder=folder, report=report)
+        history, places = self.workspace.history, self.workspace.places()
+        return Consolidator(history, model, self.settings, prompts_folder=folder, report=report, places=places)
 
     def consolidate(
         self,

@@ -26,6 +26,12 @@ from dream.workspace.live import holds_any
 from dream.workspace.runs import RunRecord
 
 RUNS = 5  # shown of the run record
+BOTS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "sessions")  # of nanobot and OpenClaw, which read the files
+    "AGENTS.md",
+    "HEARTBEAT.md",
+    "IDENTITY.md",
+    "sessions",
+)  # nanobot's and OpenClaw's, who read the files by themselves
 DAMAGE = 3  # places in the log that are named; the doctor names more
 LOOKED_AT = 30  # of the run record, for the last one of each command
 WORDS = {"consolidate": "consolidation"}
@@ -134,7 +140,10 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         next_run=next_run,
         scheduled=("serve", *scheduled) if serving else tuple(scheduled),
         problems=tuple(problems),
-        warnings=tuple(listing.unread_agents(workspace, settings, now, home=Path.home(), environ=os.environ)),
+        warnings=(
+            *listing.unread_agents(workspace, settings, now, home=Path.home(), environ=os.environ),
+            *_places(workspace),
+        ),
         doubts=_doubts(workspace, now),
         is_live=holds_any(workspace.private),
     )
@@ -145,6 +154,23 @@ def _doubts(workspace: Workspace, now: datetime) -> str:
     with suppress(WorkspaceError):
         return check.in_short(check.doubts(workspace, now))
     return ""
+
+
+def _places(workspace: Workspace) -> list[str]:
+    """Ask whether projects with one git remote are the same, and warn of bots that read the files themselves."""
+    try:
+        known = workspace.places()
+    except WorkspaceError as error:
+        return [str(error)]
+    asked = [
+        f"{one} has the git remote of {other}: if it is the same project, `dream places merge {one} {other}`; "
+        "if not, take the remote out of places/places.toml"
+        for one, other in known.alike()
+    ]
+    groups = sum(place.is_group for place in known.all())
+    bots = groups and any((workspace.root / name).exists() for name in BOTS)
+    told = "a bot that reads SOUL.md, USER.md and MEMORY.md here by itself shows them in its group chats too"
+    return [*asked, *([f"{told}: docs/places.md"] if bots else [])]
 
 
 def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:

@@ -279,7 +279,12 @@ class Consolidator:
         for begun, (at, message) in enumerate(numbered):
             if self._places is not None and not asked and (message.role == "user" or not begun):
                 barred = self._places.is_never(message, key)
-                where = "" if barred else self._places.of(message) if message.cwd or message.chat else where
+                if barred:
+                    where = ""
+                elif message.cwd or message.chat:
+                    where = self._places.of(message)
+                else:
+                    where = self._places.of_session(key) or where
             asked = set(message.calls) if message.role == "assistant" else asked - {message.answers or ""}
             yield where, (at, replace(message, content="", whole="") if barred else message)
 

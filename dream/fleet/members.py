@@ -37,6 +37,7 @@ OWN_FOLDERS = (
     "memory",
     "memory/archive",
     "memory/messages",
+    "places",
     ".dream",
     ".dream/nightly",
     ".dream/bills",

@@ -147,7 +147,8 @@ def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
     words, kind = query.get("q", "").strip(), query.get("kind", "")
     kinds = [one for one in KINDS if one == kind] or None
     as_of = query.get("as_of", "")
-    hits = workspace.search(words, limit=FOUND, kinds=kinds, as_of=as_of or None) if words else []
+    when = as_of or None
+    hits = workspace.search(words, limit=FOUND, kinds=kinds, as_of=when, everywhere=True) if words else []
     shown, found = set[str](), []
     for hit in hits:
         if hit.cite not in shown:  # else it stands beside one before it

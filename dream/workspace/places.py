@@ -248,6 +248,23 @@ class Places:
         found = self.at(cwd, chat)
         return Scope(found or (KnownPlace("unknown", "", chats=(chat,)) if chat else None))
 
+    def group(self, chat: str) -> str:
+        """Note that a key is a chat in which several people write, and return its id.
+
+        Sessions of that key are the group's from then on, whoever reads them; raises WorkspaceError.
+        """
+        return self._of_chat(chat)
+
+    def of_session(self, key: str) -> str:
+        """Return the id of the group chat whose key a session has, with its agent's name before it or not; else ""."""
+        keys = {key, key.partition(":")[2]} - {""}
+        return next((place.id for place in self._known if not keys.isdisjoint(place.chats)), "")
+
+    def alike(self) -> list[tuple[str, str]]:
+        """Return pairs of projects, by name, that have a git remote in common: a person says whether they are one."""
+        rows = [(one, other) for at, one in enumerate(self._known) for other in self._known[:at]]
+        return [(one.name, other.name) for one, other in rows if set(one.remotes) & set(other.remotes)]
+
     def of(self, message: Message) -> str:
         """Return the id of where a message was said, "" for nowhere in particular; a place is noted when it is new.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dream import pipeline
+from dream import Dream, Session, pipeline
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.talk import Talk
 from dream.directory import Workspace
@@ -167,6 +167,17 @@ def test_in_a_group_members_ask_for_form_and_nothing_reaches_beyond_it(agent: Ag
     assert agent.lines(f"places/{name}/MEMORY.md") == ["- Ruiz is allergic to nuts"]
     assert [agent.lines(file) for file in ("SOUL.md", "USER.md", "memory/MEMORY.md")] == [[], [], []]
     assert {(one.file, one.guard) for one in agent.workspace.pending()} == {(f"places/{name}/SOUL.md", "members")}
+
+
+def test_a_live_session_of_a_group_is_the_group_s_also_where_its_agent_was_stopped(agent: Agent) -> None:
+    key = agent.workspace.places().group(GROUP)
+    with Dream(agent.workspace, Settings()).consolidator():
+        Session(GROUP, agent.workspace.history).add("user", "Keep answers to three lines.", name="Ruiz")
+    Session("nanobot:home", agent.workspace.history).add("user", "I live in Graz.")
+    with Dream(agent.workspace, Settings()).consolidator() as consolidator:
+        for name in (GROUP, "nanobot:home"):
+            consolidator.archive(Session(name, agent.workspace.history), now=NOW)
+    assert [entry.place for entry in agent.workspace.history.after(0)] == [key, ""]
 
 
 def test_in_a_group_the_reader_is_shown_no_private_rule_and_nothing_of_the_person(agent: Agent) -> None:
