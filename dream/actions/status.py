@@ -27,11 +27,6 @@ from dream.workspace.runs import RunRecord
 
 RUNS = 5  # shown of the run record
 BOTS = ("AGENTS.md", "HEARTBEAT.md", "IDENTITY.md", "sessions")  # of nanobot and OpenClaw, which read the files
-    "AGENTS.md",
-    "HEARTBEAT.md",
-    "IDENTITY.md",
-    "sessions",
-)  # nanobot's and OpenClaw's, who read the files by themselves
 DAMAGE = 3  # places in the log that are named; the doctor names more
 LOOKED_AT = 30  # of the run record, for the last one of each command
 WORDS = {"consolidate": "consolidation"}

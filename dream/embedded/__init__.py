@@ -69,7 +69,10 @@ def _answer(data: str, limit: int) -> Completion:
     log = _last_section(data, "history")
     if log is None:
         return Completion(UNKNOWN)
-    findings, most = analyse(files(data), history(log), owners(data)), _characters(limit, log)
+    findings, most = (
+        analyse(files(data), history(log), owners(data), within=section(data, "place") is not None),
+        _characters(limit, log),
+    )
     if len(findings) > most:  # every line counts, so it says that some are cut off
         return Completion(findings[:most], finish="length")
     return Completion(findings)

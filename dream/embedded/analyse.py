@@ -19,6 +19,7 @@ from dream.text.tokens import estimate
 from dream.text.tongues import main, plain
 from dream.text.words import heading, standing
 
+OWN = ("home", "job", "name", "birthday")  # attributes that are the user's own
 STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")
 _SECTIONS = {
@@ -49,11 +50,17 @@ class _Knowledge:
     old: dict[int, _Old] = field(default_factory=dict)
     new: dict[int, New] = field(default_factory=dict)
     owners: Sequence[str] = ()
+    within: bool = False  # whether it was said in a project or a group
 
 
-def analyse(files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: Sequence[str] = ()) -> str:
-    """Return the finding lines of a batch, or `[SKIP]`; of several people only the `owners` change rules."""
-    known = _Knowledge(owners=owners)
+def analyse(
+    files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: Sequence[str] = (), *, within: bool = False
+) -> str:
+    """Return the finding lines of a batch, or `[SKIP]`; of several people only the `owners` change rules.
+
+    What was said `within` a project or a group stays there, but for what surely tells of the user.
+    """
+    known = _Knowledge(owners=owners, within=within)
     talk = main([text for _, text in bullets_of(files)] + [one.text for one in entries], "en")
     stated = list(_statements(entries, talk))
     people = {*owners, *(said.speaker for _, said in stated)}
@@ -116,7 +123,7 @@ def _settle(known: _Knowledge, said: Statement, cursor: int) -> None:
             known.new[number] = replace(held, cursors=tuple(sorted({*held.cursors, cursor})))
     if again:
         return
-    file, cursors, replaced = _file(said), {cursor}, list[tuple[MemoryFile, str]]()
+    file, cursors, replaced = _file(said, within=known.within), {cursor}, list[tuple[MemoryFile, str]]()
     for number in [number for number in near if _replaces(said, known.pool.held[number], known)][:1]:
         known.pool.drop(number)
         if old := known.old.pop(number, None):
@@ -154,16 +161,25 @@ def _may_change(said: Statement, other: Statement, owners: Sequence[str]) -> boo
     return said.speaker == other.speaker
 
 
-def _file(said: Statement) -> MemoryFile:
+def _file(said: Statement, *, within: bool) -> MemoryFile:
     """Return the file that a statement belongs in: what users say of themselves in USER.md, of others in MEMORY.md.
 
     What they wish until a day that they name is no rule for good.
     """
     if said.kind == "rule":
         for_a_time = cues.says("until", said.text) and not cues.says("each", said.text)
-        return "USER.md" if for_a_time else "SOUL.md"
+        return "SOUL.md" if not for_a_time else "memory/MEMORY.md" if within else "USER.md"
     of_user = said.kind in read.PERSONAL and not said.speaker and cues.says("mine", said.text)
+    of_user = of_user and (not within or _is_of_oneself(said))
     return "USER.md" if of_user else "memory/MEMORY.md"
+
+
+def _is_of_oneself(said: Statement) -> bool:
+    """Return whether a statement begins with what one says of oneself, or tells one's home, job, name or birthday."""
+    known, text = tongue(said.code), plain(said.text)
+    told = (one for name in OWN for one in known.attributes.get(name, ()))
+    begins = (text.lstrip() if known.wide else text).startswith(known.cues["own"])
+    return begins or any(one in text for one in told)
 
 
 def spoken(said: Sequence[Statement], limit: int) -> list[Statement]:
