@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,9 +86,12 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
         return
     if not waiting:
         output.say("Nothing is held for review.")
-    for one in waiting:
+    for number, one in enumerate(waiting):
+        if number:
+            output.say()
         _show(one)
         _said(workspace, one)
+        output.say(f"   Decide: dream review accept {one.id}, or dream review reject {one.id}", dim=True)
 
 
 @review_command.command("accept")
@@ -150,14 +154,20 @@ def _show(one: Proposal) -> None:
 
     entries = f", from {span((one.entries[0], one.entries[-1]))}" if one.entries else ""
     output.say(f"{one.id}. {one.file or 'an entry that could not be dreamt'}{entries}", bold=True)
-    output.say(f"   {one.guard}: {one.reason}", fold=True)
-    parts = review.findings_of(one)
+    parts, rows = review.findings_of(one), review.diff(one).splitlines()
+    output.say(f"   Held: {_reason(one.reason, rows)}", fold=True)
     if len(parts) < 2:
-        for line in review.diff(one).splitlines():
+        for line in rows:
             _line("  ", line)
     for number, (old, new) in enumerate(parts if len(parts) > 1 else (), 1):
         for line in filter(None, (old and f"-{old}", new and f"+{new}")):
             _line(f"{one.id}.{number}", line)
+
+
+def _reason(reason: str, rows: Sequence[str]) -> str:
+    """Return why an edit is held, without the line itself where that stands right below."""
+    why, colon, line = reason.partition(": “")
+    return why if colon and any(line.rstrip("”…") in row for row in rows) else reason
 
 
 def _said(workspace: Workspace, one: Proposal) -> None:

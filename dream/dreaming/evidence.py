@@ -118,7 +118,7 @@ class BatchEvidence:
             return "the user quotes, reports or supposes it"
         if self.rule(without_notes(line), cursors) is not None:
             return "neither the user nor the agent said what stands in the brackets"
-        return "no message of the user's holds these words"
+        return "these are not the user's own words"
 
     def stranger(self, name: str) -> str:
         """Say why the words of `name` do not count as the user's."""

@@ -57,7 +57,7 @@ def test_the_user_s_words_are_kept_beside_the_line_of_a_summary(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("said", "rule", "why"),
     [
-        (SAID, "Do not raise timeouts to fix flaky tests", "no message of the user's holds these words"),
+        (SAID, "Do not raise timeouts to fix flaky tests", "these are not the user's own words"),
         (f"The wiki says {SAID}", SAID, "the user quotes, reports or supposes it"),
         (f"{SAID}, {'and so on ' * 24}", SAID, "a rule may have 240"),
     ],
