@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -80,3 +82,51 @@ def test_two_places_of_one_name_are_refused(workspace: Workspace) -> None:
         file.write('[p-0123abce]\nname = "Crumb"\n')
     said = dream("note", "x", "-w", workspace.root, cwd=workspace.root)
     assert (said.status, "two places are named" in said.err) in {(1, True), (0, False)}
+
+
+def test_what_is_over_a_place_s_budget_is_archived_under_its_name_and_given_there_alone(workspace: Workspace) -> None:
+    root = workspace.root
+    (root / "dream.toml").write_text("memory_max_lines = 12\n", encoding="utf-8")
+    for number in range(20):
+        port = 7000 + number
+        noted = dream(
+            "note", f"Service number {number} listens on port {port}", "-w", root, cwd=_repository(root.parent)
+        )
+        assert noted.status == 0, noted.err
+        assert dream("run", "-w", root).status == 0
+    (archive,) = [path.name for path in (root / "memory" / "archive").glob("*.md")]
+    assert archive.startswith("crumb-2.MEMORY-")
+    asked = ("search", "Service number listens", "--kind", "memory", "--json", "-w", root)
+    here = {hit["cite"].partition(":")[0] for hit in dream(*asked, "--place", "crumb-2").json}
+    assert f"archive/{archive}" in here
+    assert not any("number" in hit["text"] for hit in dream(*asked, "--place", "crumb").json)
+    assert dream("places", "rename", "crumb-2", "gamma", "-w", root).status == 0
+    assert f"archive/gamma{archive.removeprefix('crumb-2')}" in {
+        hit["cite"].partition(":")[0] for hit in dream(*asked, "--place", "gamma").json
+    }
+
+
+def _repository(folder: Path) -> Path:
+    """Make a repository that memory does not know yet, of the same name as one that it knows."""
+    (folder / "crumb" / ".git").mkdir(parents=True, exist_ok=True)
+    return folder / "crumb"
+
+
+@pytest.mark.parametrize("instant", ["after update-ref", f"after swap of {MEMORY}"])
+def test_a_merge_that_is_killed_is_whole_or_not_there(workspace: Workspace, instant: str) -> None:
+    root = workspace.root
+    with (root / "places" / "places.toml").open("a", encoding="utf-8") as file:
+        file.write('[p-0123abce]\nname = "other"\npaths = ["/work/other"]\n')
+    held(workspace, "use tabs")
+    code = (
+        "import os, sys; from dream.workspace import files; from dream.cli import main\n"
+        f"files.checkpoint = lambda name: os._exit(9) if name == {instant!r} else None\n"
+        f"sys.argv = ['dream', 'places', 'merge', 'crumb', 'other', '-w', {str(root)!r}]; main()"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=False, text=True)
+    assert killed.returncode == 9, killed.stderr
+    assert dream("run", "-w", root).status in {0, 3}
+    names = [place.name for place in workspace.places().all()]
+    files = workspace.files()[3:]
+    assert (names, files) in [(["other"], ("places/other/MEMORY.md",)), (["crumb", "other"], (MEMORY,))]
+    assert dream("doctor", "-w", root).status == 0

@@ -38,7 +38,9 @@ Case = Mapping[str, Any]
 class PlacesFigures:
     """What came of a case. `kept` of all gold stand in some file; of these, `there` of `wanted` stand where they must.
 
-    `top` of `everywhere` are rules for everywhere that stand in SOUL.md. `faults` name each crossing and leak.
+    `top` of `everywhere` are rules for everywhere that stand in SOUL.md. `faults` name each crossing and leak. Of the
+    crossings `alone` were said in a chat with the person alone and are given in a project of theirs: what is said there
+    holds everywhere but in groups.
     """
 
     case: str
@@ -47,6 +49,7 @@ class PlacesFigures:
     wanted: int
     there: int
     crossings: int
+    alone: int
     leaks: int
     everywhere: int
     top: int
@@ -89,11 +92,13 @@ def figures(case: Case, workspace: Workspace, scopes: Mapping[str, Scope]) -> Pl
     given = {name: _given(workspace, scope) for name, scope in scopes.items()}
     every = [line for file in workspace.files() for line in workspace.read_file(file).splitlines()]
     groups = {place["name"] for place in case["place"] if place["kind"] == "group"}
-    faults, kept, wanted, there, crossings, leaks = list[str](), 0, 0, 0, 0, 0
+    kinds = {place["name"]: place["kind"] for place in case["place"]}
+    faults, kept, wanted, there, crossings, alone, leaks = list[str](), 0, 0, 0, 0, 0, 0
     for gold in case["gold"]:
         for name in gold["never"]:
             if line := _holding([*given[name], *_found(workspace, scopes[name], gold["text"])], gold["words"]):
                 crossings += 1
+                alone += kinds[name] == "project" and {kinds.get(one) for one in gold["where"]} == {"private"}
                 faults.append(f"crossing: {name} is given {line!r} ({gold['text']})")
         for name in groups if gold.get("private") else ():
             if line := _holding([*given[name], *_found(workspace, scopes[name], gold["text"])], gold["words"]):
@@ -109,7 +114,7 @@ def figures(case: Case, workspace: Workspace, scopes: Mapping[str, Scope]) -> Pl
     soul = workspace.read_file("SOUL.md").splitlines()
     top = sum(bool(_holding(soul, gold["words"])) for gold in rules)
     return PlacesFigures(
-        case["id"], len(case["gold"]), kept, wanted, there, crossings, leaks, len(rules), top, tuple(faults)
+        case["id"], len(case["gold"]), kept, wanted, there, crossings, alone, leaks, len(rules), top, tuple(faults)
     )
 
 
@@ -184,7 +189,7 @@ def main() -> None:
             rows.append(figures(case, *played(case, Path(folder).resolve(), settings)))
         shown = asdict(rows[-1])
         print(json.dumps({**shown, "faults": len(shown["faults"])} if options.quiet else shown, ensure_ascii=False))
-    names = ("gold", "kept", "wanted", "there", "crossings", "leaks", "everywhere", "top")
+    names = ("gold", "kept", "wanted", "there", "crossings", "alone", "leaks", "everywhere", "top")
     print(json.dumps({name: sum(getattr(row, name) for row in rows) for name in names}), file=sys.stderr)
 
 
