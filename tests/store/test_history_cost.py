@@ -52,6 +52,20 @@ def test_an_append_is_seven_system_calls_whatever_its_size_and_whatever_lies_bef
     assert counted == {"flock": 2, "stat": 1, "write": 1, "pwrite": 1} | synced
 
 
+def test_what_is_left_of_a_large_log_of_another_program_is_counted_without_reading_it(tmp_path: Path) -> None:
+    log = history(tmp_path)
+    row = '{"cursor": %d, "timestamp": "2026-04-03 00:02", "content": "' + "- Moved to Tokyo. " * 40 + '"}\n'
+    log.path.parent.mkdir(exist_ok=True)
+    log.path.write_text("".join(row % number for number in range(1, 30_001)))
+    found: list[tuple[int, int]] = []
+
+    counted = calls(lambda: found.extend([log.backlog(10_000), log.backlog(30_000), log.size()]), {"orjson"})
+
+    (left, tokens), (none, _), (entries, _) = found
+    assert abs(entries - 30_000) < 300
+    assert (left, none, tokens > 1_000_000, counted.total() < 20) == (20_000, 0, True, True)
+
+
 def test_while_the_disk_is_at_work_a_durable_append_does_what_is_left(tmp_path: Path) -> None:
     log = history(tmp_path, durable=True)
     log.append(facts(1), now=NOW)

@@ -19,6 +19,7 @@ from dream.reports import Usage
 from dream.web import views
 from dream.web.export import write
 from dream.web.server import HERE
+from dream.workspace import runs, stamp
 from dream.workspace.bills import Bills
 from tests.attacks.cases import CASES
 from tests.cli.commands import dream
@@ -147,6 +148,12 @@ def test_last_night_tells_what_ran_changed_and_was_held(browser: Browser) -> Non
     for said in ("Works; all of history is dreamt.", "committed", "Has a dog called Rex", "every edit waits"):
         assert said in page.text
     assert "dog called Rex" in browser.get(page.links("Has a dog called Rex")[0]).text
+
+
+def test_runs_of_the_day_are_not_called_a_night(workspace: Workspace, browser: Browser) -> None:
+    assert "Last runs" in browser.get("/").text
+    stamp.stamp(workspace.private, runs.last(workspace.private)[0].started)
+    assert "Last runs" not in browser.get("/").text
 
 
 def test_the_timeline_is_filtered_by_text_file_and_hand(browser: Browser, workspace: Workspace) -> None:
