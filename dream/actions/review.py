@@ -16,7 +16,7 @@ from dream.dreaming.draft import Edit, EditError, added, end_of_section, gone, l
 from dream.errors import AnswerUnusable, UsageError
 from dream.models import IMPORTS, MemoryFile, Outcome, Proposal, Rejected
 from dream.text.safe import clean
-from dream.text.words import without_bullet
+from dream.text.words import standing, without_bullet
 from dream.transfer.take import placed
 from dream.versions import log, read_all, transaction
 from dream.versions.log import ChangeKind
@@ -234,7 +234,8 @@ def _placed(proposal: Proposal, text: str, file: MemoryFile) -> str:
     if set(rows) & set(text.split("\n")) - {""}:
         raise _NoFitError(f"what it would write stands in {file} already; reject it to put it away")
     for row, title in zip_longest(rows, titles[: len(rows)], fillvalue=""):
-        text = placed(text, file, (f"## {title}",) if title else (), row, old)
+        known = standing(text.split("\n"), title) if title else None  # a new heading is nothing that a person was shown
+        text = placed(text, file, (known,) if known else (), row, old)
     return text
 
 

@@ -141,6 +141,7 @@ def _where(offer: Offer) -> str:
     """Say where a line goes, and why it is accepted by itself, where it is."""
     place = Path(offer.folder).name if offer.folder else offer.place
     where = f"{tag(offer.file)}, in {place}" if place else tag(offer.file)
+    where += f", under {offer.headings[-1].lstrip('# ')}" if offer.headings else ""
     return "; ".join(filter(None, (where, offer.alone)))
 
 
@@ -186,6 +187,7 @@ def _file_shape(one: FoundFile) -> dict[str, object]:
                 "text": offer.text,
                 "file": offer.file,
                 "place": offer.folder or offer.place,
+                "headings": offer.headings,
                 "day": offer.day and offer.day.isoformat(),
                 "instead": offer.instead,
                 "alone": offer.alone,

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from dream.errors import UsageError
+from dream.memory import like, memory_file, place_of, tag
 from dream.text.words import without_bullet
 
 SHORT_CODE = 300  # characters of a code block that a line takes along; a longer one is no line of memory
@@ -90,6 +91,13 @@ class ReadMemory:
 def read(path: Path, data: bytes) -> ReadMemory:
     """Read a file of any known format. Raises UsageError for what is no memory: a transcript, or no text."""
     try:
+        return _read(path, data)
+    except RecursionError as fault:
+        raise UsageError(f"{path} is nested too deeply to be read as somebody's memory.") from fault
+
+
+def _read(path: Path, data: bytes) -> ReadMemory:
+    try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError as fault:
         raise UsageError(f"{path} is not UTF-8 text, so it can't be read as somebody's memory.") from fault
@@ -113,7 +121,8 @@ def _markdown(path: Path, text: str) -> ReadMemory:
     gather = _Markdown(siblings=siblings, described=described, listed=path.suffix == ".txt")
     statements = list(gather.read(body))
     if kind == "okf" and "dream_file" in front:
-        title = tuple(json.loads(front.get("dream_headings", "[]")))
+        title = tuple(re.findall(r'"(#{2,6} (?:[^"\\]|\\.)*)"', front.get("dream_headings", "")))
+        title = tuple(json.loads(f'"{one}"') for one in title)
         body = _FOOTNOTE.sub("", body.partition("\n[^")[0])
         statements = [replace(one, headings=title) for one in _own_rows(f"<!-- dream: {front['dream_file']} -->{body}")]
     elif kind == "claude-code memory":
@@ -339,8 +348,8 @@ def _is_unfilled(text: str) -> bool:
 
 def _named(name: str) -> tuple[str, str]:
     """Return which of the three files a name of ours means, and the name of its place."""
-    parts = PurePath(name).parts
-    return PurePath(name).stem.upper(), parts[1] if len(parts) == 3 and parts[0] == "places" else ""
+    file = memory_file(name)
+    return (tag(like(file)), place_of(file)) if file else ("", "")
 
 
 def _day(value: object) -> date | None:
@@ -420,6 +429,6 @@ def _object(row: Mapping[str, Any]) -> Iterator[Remembered]:
 def _own(line: Mapping[str, Any]) -> Remembered:
     """Read a line of an export of ours."""
     file, place = _named(str(line.get("file", "")))
-    headings = tuple(str(one) for one in line.get("headings", ()))
+    headings = tuple(one for one in line.get("headings") or () if isinstance(one, str))
     row = str(line.get("row", ""))
     return Remembered(without_bullet(row).strip(), headings, _day(line.get("day") or ""), file, place, row)

@@ -257,6 +257,9 @@ def _offer(
     source: MemorySource, said: Remembered, day: date, known: _MemoryHeld, settings: Settings
 ) -> tuple[Offer, str]:
     """Return what a statement offers, and why it is none, or ""."""
+    headings = tuple(filter(None, (_heading(one, settings) for one in said.headings)))
+    if source.own and headings:  # what stands in a heading is accepted too, so it has to be seen
+        said, headings = replace(said, text=f"{headings[-1].lstrip('# ')}: {said.text}"), ()
     hidden = safe.problems(said.text)
     row, secrets = redact(safe.clean(said.row or f"- {said.text}").replace("\n", " "), settings.redact_patterns)
     text = without_bullet(row).strip()
@@ -268,7 +271,7 @@ def _offer(
     alone += [f"holds {', '.join(hidden)}"] if hidden else []
     alone += [flaw.reason] if flaw else []
     alone += ["held a secret, which is left out"] if secrets else []
-    offer = Offer(source, text, file, said.headings, said.day or day, folder, said.place, "", "; ".join(alone), row)
+    offer = Offer(source, text, file, headings, said.day or day, folder, said.place, "", "; ".join(alone), row)
     beside = known.beside(file, folder)
     key = (_plain(text), file, folder or said.place)
     if not content_words(text):
@@ -279,7 +282,7 @@ def _offer(
         return offer, "in memory already"
     before = known.seen.get(key)
     elsewhere = before is not None and before[0] != source.path and not said.row
-    if before and (elsewhere or before[1] == said.headings):  # one file, or an export, may say it in two sections
+    if before and (elsewhere or before[1] == headings):  # one file, or an export, may say it in two sections
         return offer, "said twice"
     if _plain(text) in known.waiting:
         return offer, "waiting in review"
@@ -287,12 +290,18 @@ def _offer(
         return offer, "taken in before, and changed in memory since"
     if any(same_fact(one.text, text) for one in known.rejected):
         return offer, "taken back by you"
-    known.seen[key] = source.path, said.headings
+    known.seen[key] = source.path, headings
     other = next(((name, row) for name, row in beside if _contradicts(row, text)), None)
     if other is not None:
         why = "; ".join([f"contradicts memory: {without_bullet(other[1]).strip()}", *alone])
         offer = replace(offer, file=other[0], folder="", instead=other[1], alone=why)
     return offer, ""
+
+
+def _heading(heading: str, settings: Settings) -> str:
+    """Return a heading as it may be written: one line without secrets; "" for what is none."""
+    line, _ = redact(safe.clean(heading).rstrip(), settings.redact_patterns)
+    return line if re.fullmatch(r"#{2,6} [^#].{0,79}", line) and not markup.flaw(line.lstrip("# ")) else ""
 
 
 def _gone(source: MemorySource, known: _MemoryHeld, now: Collection[str]) -> Iterator[Offer]:
