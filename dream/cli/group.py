@@ -94,6 +94,19 @@ MODULES = {
     "web": "review",
     "clone": "sync",
 }
+SUGGESTED = 50  # changes that completion offers
+Function = TypeVar("Function", bound=Callable[..., Any])
+as_of = click.option(
+    "--as-of", metavar="MOMENT", help="Memory as it stood then: a day, a commit, a citation, or before the last dream."
+)
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print problems only.")
+verbose = click.option("-v", "--verbose", is_flag=True, help="Also show each finding and what became of it.")
+_model = click.option("-m", "--model", metavar="MODEL", help="The model for all three jobs: any LiteLLM name.")
+_set = click.option(
+    "-s", "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Override a setting once. Can be repeated."
+)
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+CLICKS_NARROWEST = 52  # columns for which click lays out its help, also where there are fewer
 
 
 def loaded(name: str) -> click.Command:
@@ -209,10 +222,6 @@ class LazyGroup(DreamGroup):
 
 
 # The options that many commands take, and what they open: the workspace and its settings.
-
-
-SUGGESTED = 50  # changes that completion offers
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Text(click.types.StringParamType):
@@ -349,17 +358,8 @@ workspace = _directory(
 )
 place = _directory("named", "The same as DIR.")  # of a command that makes a workspace
 settings_of = _directory("directory", "Use this workspace's dream.toml too; its memory is not touched.")
-as_of = click.option(
-    "--as-of", metavar="MOMENT", help="Memory as it stood then: a day, a commit, a citation, or before the last dream."
-)
 as_json = click.option(
     "--json", "as_json", is_flag=True, callback=inherited, help="Print one JSON value on stdout and nothing else."
-)
-quiet = click.option("-q", "--quiet", is_flag=True, help="Print problems only.")
-verbose = click.option("-v", "--verbose", is_flag=True, help="Also show each finding and what became of it.")
-_model = click.option("-m", "--model", metavar="MODEL", help="The model for all three jobs: any LiteLLM name.")
-_set = click.option(
-    "-s", "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Override a setting once. Can be repeated."
 )
 
 
@@ -405,10 +405,6 @@ def _flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:
 
 
 # Where the installed commands start, and the one place where a process ends.
-
-
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
-CLICKS_NARROWEST = 52  # columns for which click lays out its help, also where there are fewer
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
