@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.models import Entry
 
-Kind = Literal["contradiction", "double", "day passed", "plan without an outcome", "evidence gone", "not there"]
+DoubtKind = Literal["contradiction", "double", "day passed", "plan without an outcome", "evidence gone", "not there"]
 SUBJECT = 2  # words that two lines share, at least, to be about the same
 CONFIGURATION = (".toml", ".yaml", ".yml", ".json", ".env", ".cfg", ".ini", ".conf", ".md", "Dockerfile", "Makefile")
 LARGEST = 1 << 18  # bytes of a file of a working copy that is looked through for a port
@@ -39,7 +39,7 @@ _SKIPPED = (".git", "node_modules", ".venv", "target", "dist", "build")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CheckedLine:
     """A line of memory: on which day it was said first and last, in how many sessions, and the entries it rests on."""
 
     cite: str
@@ -52,10 +52,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Doubt:
     """What is doubtful of a line, why, and the command that settles it; `beside` is the line that it clashes with."""
 
-    kind: Kind
+    kind: DoubtKind
     cite: str
     text: str
     reason: str
@@ -67,8 +67,8 @@ class Found:
 class Checked:
     """Every line of memory, what is doubtful, and how many of each kind."""
 
-    lines: tuple[Line, ...]
-    found: tuple[Found, ...]
+    lines: tuple[CheckedLine, ...]
+    found: tuple[Doubt, ...]
     counts: Mapping[str, int]
 
 
@@ -85,23 +85,23 @@ def check(workspace: Workspace, now: datetime) -> Checked:
     return Checked(tuple(lines), tuple(found), Counter(one.kind for one in found))
 
 
-def doubts(workspace: Workspace, now: datetime, lines: Sequence[Line] | None = None) -> list[Found]:
+def doubts(workspace: Workspace, now: datetime, lines: Sequence[CheckedLine] | None = None) -> list[Doubt]:
     """Return what the lines themselves and the working copies show, without a look at the versions."""
     known = [one for one, _ in _rows(workspace)] if lines is None else lines
     return [*_clashes(known), *_passed(workspace, known, now.date()), *_missing(workspace, known)]
 
 
-def in_short(found: Sequence[Found]) -> str:
+def in_short(found: Sequence[Doubt]) -> str:
     """Return the counts in one line: `2 contradictions, 1 day passed`; "" where all is well."""
     counts = Counter(one.kind for one in found)
     plural = {"contradiction": "contradictions", "double": "doubles", "day passed": "days passed"}
     return ", ".join(f"{n} {plural.get(kind, kind) if n > 1 else kind}" for kind, n in counts.items())
 
 
-def _rows(workspace: Workspace) -> list[tuple[Line, str]]:
+def _rows(workspace: Workspace) -> list[tuple[CheckedLine, str]]:
     began = {row for text in TEMPLATES.values() for row in text.decode("utf-8").splitlines()}
     return [
-        (Line(f"{file.removeprefix('memory/')}:{number}", file, without_bullet(row).strip(), _said(row)), row)
+        (CheckedLine(f"{file.removeprefix('memory/')}:{number}", file, without_bullet(row).strip(), _said(row)), row)
         for file in workspace.files()
         for number, row in enumerate(workspace.read_file(file).splitlines(), 1)
         if row.strip() and not row.startswith("#") and row not in began
@@ -115,7 +115,7 @@ def _said(row: str) -> date | None:
     return found[-1].last if found else None
 
 
-def _dated(workspace: Workspace, line: Line, origin: Origin, again: Sequence[Entry]) -> Line:
+def _dated(workspace: Workspace, line: CheckedLine, origin: Origin, again: Sequence[Entry]) -> CheckedLine:
     """Add to a line when what it rests on was said first and last, and in how many sessions."""
     rests = [entry for cursor in origin.entries for entry in workspace.history.between(cursor, cursor)]
     entries = sorted({entry.cursor: entry for entry in (*rests, *again)}.values(), key=lambda entry: entry.cursor)
@@ -123,10 +123,10 @@ def _dated(workspace: Workspace, line: Line, origin: Origin, again: Sequence[Ent
     sessions = len({entry.session for entry in entries if entry.session})
     first, last = (told[0], told[-1]) if told else (line.said, line.said)
     cites = tuple(f"history:{one.cursor}" for one in entries)
-    return Line(line.cite, line.file, line.text, first, last, sessions, cites)
+    return CheckedLine(line.cite, line.file, line.text, first, last, sessions, cites)
 
 
-def _again(workspace: Workspace, lines: Sequence[Line]) -> dict[int, list[Entry]]:
+def _again(workspace: Workspace, lines: Sequence[CheckedLine]) -> dict[int, list[Entry]]:
     """Return by the number of each line the entries of history that say all of it."""
     words = [content_words(without_said_on(line.text)) for line in lines]
     holding: dict[str, list[int]] = {}
@@ -142,7 +142,7 @@ def _again(workspace: Workspace, lines: Sequence[Line]) -> dict[int, list[Entry]
     return found
 
 
-def _clashes(lines: Sequence[Line]) -> Iterator[Found]:
+def _clashes(lines: Sequence[CheckedLine]) -> Iterator[Doubt]:
     """Yield lines of one file or place that say the same with another number or day, and those that say it twice."""
     words = [content_words(without_said_on(line.text)) for line in lines]
     for at, by in _alike(words):
@@ -153,9 +153,9 @@ def _clashes(lines: Sequence[Line]) -> Iterator[Found]:
         old, new = lines[older], lines[newer]
         settle = f"dream drop {old.cite}"
         if first == second and len(first) >= SUBJECT and exact and others and exact != others:
-            yield Found("contradiction", old.cite, old.text, f"{new.cite} says: {new.text}", settle, new.cite)
+            yield Doubt("contradiction", old.cite, old.text, f"{new.cite} says: {new.text}", settle, new.cite)
         elif same_fact(old.text, new.text) or near_fact(old.text, new.text):
-            yield Found("double", old.cite, old.text, f"{new.cite} says it too", settle, new.cite)
+            yield Doubt("double", old.cite, old.text, f"{new.cite} says it too", settle, new.cite)
 
 
 def _alike(lines: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
@@ -176,7 +176,7 @@ def _parted(words: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
     return words - exact, exact
 
 
-def _passed(workspace: Workspace, lines: Sequence[Line], today: date) -> Iterator[Found]:
+def _passed(workspace: Workspace, lines: Sequence[CheckedLine], today: date) -> Iterator[Doubt]:
     """Yield lines that name a day which was ahead when they were said, and has passed with nothing said of it since."""
     plans = {file: _planned(workspace.read_file(file)) for file in {line.file for line in lines}}
     for line in lines:
@@ -187,8 +187,8 @@ def _passed(workspace: Workspace, lines: Sequence[Line], today: date) -> Iterato
         if not ahead or max(ahead) >= today or (line.again or line.said) >= max(ahead):
             continue
         planned = int(line.cite.rpartition(":")[2]) in plans[line.file]
-        kind: Kind = "plan without an outcome" if planned else "day passed"
-        yield Found(kind, line.cite, line.text, f"{max(ahead):%-d %B %Y} has passed", f"dream drop {line.cite}")
+        kind: DoubtKind = "plan without an outcome" if planned else "day passed"
+        yield Doubt(kind, line.cite, line.text, f"{max(ahead):%-d %B %Y} has passed", f"dream drop {line.cite}")
 
 
 def _planned(text: str) -> set[int]:
@@ -202,24 +202,24 @@ def _planned(text: str) -> set[int]:
     return found
 
 
-def _unproven(lines: Sequence[Line], origins: Sequence[Origin]) -> Iterator[Found]:
+def _unproven(lines: Sequence[CheckedLine], origins: Sequence[Origin]) -> Iterator[Doubt]:
     """Yield lines that a dream wrote and of whose evidence nothing is there any more."""
     for line, origin in zip(lines, origins, strict=True):
         if origin.entries and not line.rests_on:
             gone = ", ".join(f"history:{cursor}" for cursor in origin.entries)
-            yield Found(
+            yield Doubt(
                 "evidence gone", line.cite, line.text, f"{gone} is not there any more", f"dream drop {line.cite}"
             )
 
 
-def _missing(workspace: Workspace, lines: Sequence[Line]) -> Iterator[Found]:
+def _missing(workspace: Workspace, lines: Sequence[CheckedLine]) -> Iterator[Doubt]:
     """Yield what the lines of a project name and its working copy on this machine has not."""
     for line in lines:
         place = workspace.places().of_file(line.file) if place_of(line.file) else None
         root = next((Path(path) for path in (place.paths if place else ()) if Path(path).is_dir()), None)
         for what in _absent(root, line.text) if root else ():
             reason = f"{what} is not in {root}"
-            yield Found("not there", line.cite, line.text, reason, f"dream drop {line.cite}")
+            yield Doubt("not there", line.cite, line.text, reason, f"dream drop {line.cite}")
 
 
 def _absent(root: Path, text: str) -> Iterator[str]:
@@ -269,7 +269,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def when(line: Line) -> str:
+def when(line: CheckedLine) -> str:
     """Return when a line was said and how often, in words."""
     if line.said is None:
         return "typed by hand"

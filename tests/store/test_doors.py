@@ -81,6 +81,8 @@ FOLDERS = (
 ELSEWHERE = ("transcripts/", "llm/", "nights/")  # what they open lies outside of any workspace
 NOT_OF_A_WORKSPACE = {
     "door.py": "the door itself",
+    "actions/check.py": "a project's configuration, to see whether what memory says of it is there",
+    "transfer/tools.py": "the notes of other agents on their projects",
     "actions/trial.py": "the conversations that are shipped, and a folder that is deleted",
     "trust.py": "the user's state directory, and a mark that is looked at before anything is believed",
     "prompts.py": "the prompts that are shipped",
