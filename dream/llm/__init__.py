@@ -56,6 +56,11 @@ def card(model: str) -> Card:
     return Card()
 
 
+def known_names() -> Mapping[str, Any]:
+    """Return what LiteLLM lists, by the names of the models."""
+    return _list()
+
+
 def _card(row: Mapping[str, Any]) -> Card:
     return Card(
         window=_whole(row.get("max_input_tokens")) or _whole(row.get("max_tokens")),

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dream.errors import AnswerUnusable, ModelError, ModelInaccessible, ToolsUnsupported
-from dream.llm import UNKNOWN_WINDOW, ChatMessage, Completion, Tool, ToolCall, card
+from dream.llm import UNKNOWN_WINDOW, ChatMessage, Completion, Tool, ToolCall, beforehand, card
 from dream.llm.answers import RawAnswer, RawCall, read_answer
 from dream.llm.faults import Fault, Overloaded, Pause, StreamWanted, quote, translate, wait_before, was_taken
 from dream.llm.spending import prompt_tokens
@@ -89,12 +89,20 @@ class LiteLLMModel:
 
     def prepare(self) -> None:
         """Import what a call of this model needs, so that no second thread is at it at the same time."""
+        try:
+            self._check()
+        except ModelInaccessible:  # the first real call tells of it
+            return
         litellm = load_litellm()
         import openai
 
         asked = {"model": self.name, "messages": [{"role": "user", "content": "-"}], "api_key": "-"}
         with contextlib.suppress(openai.OpenAIError, ImportError, ValueError):  # the first real call tells of it
             litellm.completion(**asked, mock_response="-", max_tokens=1)
+
+    def _check(self) -> None:
+        """Raise ModelInaccessible where a call can't succeed, before anything is imported for it."""
+        beforehand.check(self.name, os.environ, has_key=bool(self._api_key), has_address=bool(self._api_base))
 
     def complete(
         self, messages: Sequence[ChatMessage], *, tools: Sequence[Tool] = (), max_tokens: int | None = None
@@ -210,6 +218,7 @@ class LiteLLMModel:
 
     def through(self, ask: Callable[[Any], _T], *, tools_sent: bool = False, most: int = MAX_ANSWER_BYTES) -> _T:
         """Let `ask` use LiteLLM, within the time-out, and receive `most` bytes; errors are said in our own words."""
+        self._check()
         litellm = load_litellm()
         import httpx
         import openai

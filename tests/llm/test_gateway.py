@@ -507,3 +507,25 @@ def test_six_threads_that_call_a_model_first_of_all_import_litellm_once(provider
     done = subprocess.run([sys.executable, "-c", TOGETHER, provider.base], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(["Hi!"] * 6)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("openai/gpt-5-mini", "needs a key: set DREAM_API_KEY or OPENAI_API_KEY"),
+        ("openia/gpt-5-mini", "names no provider: write provider/name"),
+        ("chatgpt/gpt-5.5", "has no login here"),
+    ],
+)
+def test_what_cannot_succeed_is_told_before_litellm_is_imported(name: str, why: str) -> None:
+    script = (
+        "import sys; from dream.chat import ChatMessage; from dream.settings import Settings\n"
+        "from dream.llm.gateway import LiteLLMModel; model = LiteLLMModel(sys.argv[1], Settings()); model.prepare()\n"
+        "try: model.complete([ChatMessage('user', 'hi')])\n"
+        "except Exception as error: print(error, 'litellm' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, check=True)
+
+    assert why in done.stdout
+    assert done.stdout.endswith(" False\n")
