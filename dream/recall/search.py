@@ -355,7 +355,7 @@ class Search:
         counts = self._index.counts({*terms(told.text)} - self._all.keys())
         names = {term: 1.0 for term, count in counts.items() if count <= NAMES}
         places = self._index.matches(
-            names, MESSAGE, NAMES, (_when(told).toordinal(), self._bounds()[1]), self._within(), self._among()
+            names, MESSAGE, NAMES, (_when(told).toordinal(), self._bounds()[1]), self._within(), self._among
         )
         near = (one for place in places if (one := self._index.said(place)) is not None)
         said = [of_message(one, told.score) for one in near if self._wanted.scope.holds(one.place)]
@@ -436,7 +436,7 @@ class Search:
         """Yield the best line of each entry that holds some of the words."""
         if self._workspace is None or "history" not in self._wanted.kinds or self._wanted.speaker:
             return
-        found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within(), self._among())
+        found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within(), self._among)
         cursors = [one.position for one in found]
         replaced = self._index.counts(f"{REREADS}{cursor}" for cursor in cursors)
         for entry in self._workspace.history.numbered(cursors):
@@ -477,7 +477,7 @@ class Search:
         """Yield the best messages, more than `limit`, for some of them may be told already."""
         if "message" not in self._wanted.kinds:
             return
-        found = self._index.matches(self._all, MESSAGE, CANDIDATES, self._bounds(), self._within(), self._among())
+        found = self._index.matches(self._all, MESSAGE, CANDIDATES, self._bounds(), self._within(), self._among)
         own = {one.number for one in found}
         judged = sorted(self._judged(found), key=lambda one: -one[0])
         least = BESIDE * (judged[0][0] if judged else 0.0)
@@ -594,10 +594,13 @@ class Search:
         filed = ((IN_SESSION, asked.session), (OF_SOURCE, asked.source), (BY_SPEAKER, speaker))
         return [kind + mend_surrogates(name) for kind, name in filed if name is not None]
 
+    @cached_property
     def _among(self) -> list[str]:
         """Return what a document must be filed under one of: the places that it may be of."""
         ids = self._wanted.scope.ids
-        return [] if ids is None else [IN_PLACE + one for one in sorted(ids)]
+        filed = [] if ids is None else [IN_PLACE + one for one in sorted(ids)]
+        # Where all of it may be given, as in a memory without places, nothing is looked up for each document.
+        return [] if sum(self._index.counts(filed).values()) == self._index.size() else filed
 
     def _is_wanted(self, said: KeptMessage) -> bool:
         """Return whether a message that stands beside others is one that is asked for; a tool's output is not."""
