@@ -19,7 +19,7 @@ import orjson
 
 from dream.door import contents
 from dream.history import messages
-from dream.recall import CALL, Hit, is_told, no_longer, of_message, spoken, window
+from dream.recall import CALL, TWICE, Hit, no_longer, of_message, spoken, window
 from dream.recall.context import with_recalled
 from dream.recall.search import EVERYTHING, RARE, Search, Wanted, plain, says
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
@@ -27,7 +27,7 @@ from dream.recall.settled import HeldUntil, known_by, settled
 from dream.recall.terms import ENDS_ASKING, marks, terms
 from dream.text.sentences import sentences
 from dream.text.tokens import estimate
-from dream.text.words import content_words
+from dream.text.words import content_words, is_hard
 from dream.workspace import index
 from dream.workspace.places import Scope
 
@@ -105,20 +105,21 @@ class Kept:
         return found
 
     @cached_property
-    def known(self) -> list[frozenset[str]]:
-        """The words of each line of memory that a session is given; of all lines where that is not known."""
+    def known(self) -> list[frozenset[int]]:
+        """The words, as numbers, of each line of memory that a session is given; of all where that is not known."""
         given = self.index.document(GIVEN) if self.is_indexed() else None
         own = self.scope.place.files if self.scope.place else ()
         shown = {
             name: self.scope.text(name, _bytes(self.root / name).decode("utf-8", "replace")) for name in (*FILES, *own)
         }
-        rows = [
-            line
-            for name, text in shown.items()
-            for line in text.splitlines()
-            if given is None or name in own or crc32(line.encode()) in given
-        ]
-        return [words for line in rows if (words := content_words(line))]
+        if not isinstance(given, dict):
+            given = None
+        rows = ((name, line) for name, text in shown.items() for line in text.splitlines())
+        found = (
+            _numbers(line) if given is None or name in own else given.get(str(crc32(line.encode())), ())
+            for name, line in rows
+        )
+        return [frozenset(words) for words in found if words]
 
     @cached_property
     def _rows(self) -> bytes:
@@ -159,7 +160,7 @@ def lines(  # noqa: PLR0913 - what is asked, of what, and beside what
     found: SearchIndex,
     entry: Callable[[int], Content],
     prompt: str,
-    known: Sequence[frozenset[str]],
+    known: Sequence[frozenset[int]],
     tokens: int,
     *,
     session: str = "",
@@ -215,7 +216,7 @@ def in_context(
         there = bool(found) and (as_of is None or as_of.has(found[0].when))
         return (found[0].content, found[0].session, found[0].when, found[0].place) if there else ("", None, None, "")
 
-    told = [words for line in known.splitlines() if (words := content_words(line))]
+    told = [frozenset(words) for line in known.splitlines() if (words := _numbers(line))]
     with caught_up(workspace.history) as index:
         ended = settled(workspace)
         return lines(index, entry, query, told, room, count=count, as_of=as_of, scope=scope, ended=ended)
@@ -249,10 +250,11 @@ def _says_something(hit: Hit, search: Search) -> bool:
     return not search.weights.keys().isdisjoint(terms(spoken(hit.text))) or says(hit.text, SAYING)
 
 
-def _is_known(hit: Hit, known: Sequence[frozenset[str]]) -> bool:
+def _is_known(hit: Hit, known: Sequence[frozenset[int]]) -> bool:
     """Return whether one line of memory, which the session was given, says what a hit does."""
-    words = content_words(hit.text)
-    return any(is_told(words, line) for line in known)
+    words = {crc32(word.encode()): word for word in content_words(hit.text)}
+    hard = {number for number, word in words.items() if is_hard(word)}
+    return any(len(words.keys() & line) >= TWICE * len(words) and hard <= line for line in known)
 
 
 def _is_about(hits: Sequence[Hit], search: Search, found: SearchIndex, prompt: str) -> bool:
@@ -268,7 +270,7 @@ def _is_about(hits: Sequence[Hit], search: Search, found: SearchIndex, prompt: s
     young = size / (size + YOUNG)
     missing = search.rarest * sum(NAME - 1 + young if term in names else young for term in search.unheld)
     least = max(LEAST * search.rarest * young, ABOUT * (sum(search.weights.values()) + missing))
-    return hits[0].score >= least
+    return max(hit.score for hit in hits) >= least
 
 
 def _laid_out(shown: Mapping[Hit, str], found: SearchIndex) -> list[str]:
@@ -304,9 +306,13 @@ def _excerpt(text: str, wanted: Collection[str], room: int) -> str:
     return ("… " if first else "") + cut + (" …" if last + 1 < len(pieces) else "")
 
 
-def _numbered(text: str) -> list[int]:
-    """Return a number for each line: the index holds no text."""
-    return [crc32(line.encode()) for line in text.splitlines()]
+def _numbered(text: str) -> dict[str, list[int]]:
+    """Return the words of each line as numbers, by the line's own: the index holds no text."""
+    return {str(crc32(line.encode())): _numbers(line) for line in text.splitlines()}
+
+
+def _numbers(line: str) -> list[int]:
+    return [crc32(word.encode()) for word in content_words(line)]
 
 
 def _bytes(path: Path) -> bytes:

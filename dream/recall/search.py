@@ -151,7 +151,7 @@ class _MemoryLine:
     cite: str
     text: str
     terms: Counter[str]
-    day: date | None
+    row: str  # as it stands in its file
 
 
 class Search:
@@ -185,7 +185,7 @@ class Search:
         self._asked = [term for term in named if term not in listed("asking")] or list(named)
         self._lines = (
             [
-                _MemoryLine(place, without_bullet(line).strip(), Counter(terms(line)), self._changed(line))
+                _MemoryLine(place, without_bullet(line).strip(), Counter(terms(line)), line)
                 for place, line in memory_lines(workspace, wanted.as_of, wanted.scope)
             ]
             if workspace and "memory" in wanted.kinds
@@ -198,7 +198,7 @@ class Search:
         self._telling: set[str] = set()  # citations of messages that tell it of whoever says them
         self._all = self._with_akin()
         self._when = holds_any("asks_when", wanted.query[:CHARS])
-        self._asked_days: Range | None = None  # one that the query names, while what lies in it is looked for
+        self._asked_days = None
 
     def _changed(self, line: str) -> date | None:
         """Return the day of a line's last change: that in brackets at its end, or the one that git knows."""
@@ -419,7 +419,7 @@ class Search:
         mean = sum(line.terms.total() for line in self._lines) / max(1, len(self._lines))
         for line in self._lines:
             score = self._score(line.terms, mean)
-            day = line.day
+            day = self._changed(line.row) if score else None
             if score and (self._has_day(day) or (day is None and self._asked_days is None and self._wanted.as_of)):
                 when = datetime.combine(day, time(), UTC) if day else None
                 yield Hit("memory", line.text, when, None, None, line.cite, MEMORY * score)
@@ -572,8 +572,20 @@ class Search:
         near = [last - first for first, last in self._periods if day and first <= day <= last + SLACK]
         return score + next((more for size, more in DATED if near and min(near).days <= size), 0.0)
 
+    @property
+    def _asked_days(self) -> Range | None:
+        """One range of days that the query names, while what lies in it is looked for."""
+        return self._days
+
+    @_asked_days.setter
+    def _asked_days(self, days: Range | None) -> None:
+        self._days, self._between = days, self._limits(days)
+
     def _bounds(self) -> tuple[int | None, int | None]:
-        wanted, (first, last) = self._wanted, self._asked_days or (None, None)
+        return self._between
+
+    def _limits(self, days: Range | None) -> tuple[int | None, int | None]:
+        wanted, (first, last) = self._wanted, days or (None, None)
         since = max((day.toordinal() for day in (wanted.since, first) if day), default=None)
         ends = (wanted.until, last, wanted.as_of.at.date() if wanted.as_of else None)
         return since, min((day.toordinal() for day in ends if day), default=None)

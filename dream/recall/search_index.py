@@ -44,6 +44,7 @@ LONGEST = 255  # terms; a longer document counts as so long
 LAST_DAY = (1 << 16) - 1  # the last day that can be told
 UNIX_DAY = date(1970, 1, 1).toordinal() - 1
 HISTORY = "history"  # the name of the source that entries come from
+LOG = "log"  # the document of the index that says what the log was when all of it was taken in
 K1, B = 1.0, 0.5  # BM25
 AGENTS = ("assistant", "tool", "system")  # who tells nothing of himself
 # What a document can be asked for beside its words; no word begins with these.
@@ -120,15 +121,19 @@ class SearchIndex:
         self._base = base
 
     def catch_up(self, history: History) -> None:
-        """Take in what is new in history and messages."""
-        while (part := _next(history, self._read(history))) is not None:
+        """Take in what is new in history and messages; a log that is as it was the last time is not read."""
+        log = _stamp(history)
+        same = log is not None and self._base.document(LOG) == log
+        while (part := _next(history, self._read(history, same=same), same=same)) is not None:
             if self._base.change(partial(_take_in, part=part)) is None:
                 raise WorkspaceError("The index of search can't be made, neither on disk nor in memory.")
+        if not same:
+            self._base.keep(**{LOG: log})
 
-    def _read(self, history: History) -> Mapping[str, tuple[int, bytes]]:
+    def _read(self, history: History, *, same: bool) -> Mapping[str, tuple[int, bytes]]:
         """Return how far each source was read, and how its last line ends; nothing where that doesn't stand there."""
         found = {name: (read, last) for name, read, last in self._rows("SELECT name, read, last FROM recall_source")}
-        if all(_fits(history, name, *known) for name, known in found.items()):
+        if all((same and name == HISTORY) or _fits(history, name, *known) for name, known in found.items()):
             return found
         self._base.change(_empty)
         return {}
@@ -356,11 +361,22 @@ def _fits(history: History, name: str, read: int, last: bytes) -> bool:
     return _ends_with(history.messages.folder / name, read, last)
 
 
-def _next(history: History, read: Mapping[str, tuple[int, bytes]]) -> _Part | None:
+def _stamp(history: History) -> list[int] | None:
+    """Return what changes with the log: its file's number, its size in bytes and its time in ns, and the archive's."""
+    folder = history.path.parent / "archive"
+    with suppress(OSError):
+        status = history.path.stat()
+        return [status.st_ino, status.st_size, status.st_mtime_ns, folder.stat().st_mtime_ns if folder.is_dir() else 0]
+    return None
+
+
+def _next(history: History, read: Mapping[str, tuple[int, bytes]], *, same: bool) -> _Part | None:
     for path in history.messages.paths():
         part = _messages(history.messages, path, read.get(path.name, (0, b""))[0])
         if part.after > part.before:
             return part
+    if same and HISTORY in read:
+        return None
     before = read.get(HISTORY, (0, b""))[0]
     entries = list(islice(history.after(before), BATCH))
     documents = [
