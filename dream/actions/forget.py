@@ -379,7 +379,7 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
     if names := rewrite.remotes(git):
         yield f"the remote {', '.join(names)} keeps what was pushed to it; dream pushes nothing"
     if (workspace.private / "sync.json").exists():
-        yield "what was synced stays on the remote and on the other machines"
+        yield "what was synced stays on the remote, in .dream/sync and on the other machines; forget it there too"
     if others := rewrite.foreign(git, rewrite.branch(git)):
         yield f"these refs are not dream's and stay as they are, with what they hold: {', '.join(others)}"
     if git.git_dir != workspace.root / ".git":

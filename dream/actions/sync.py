@@ -37,6 +37,8 @@ from dream.history.history import History
 from dream.memory import KNOWN_PLACES as PLACES
 from dream.memory import TEMPLATES
 from dream.models import Entry, NewEntry
+from dream.recall import MACHINES
+from dream.recall.others import machines
 from dream.settings import Settings
 from dream.text.safe import clean
 from dream.versions import branches as remotes
@@ -52,7 +54,6 @@ from dream.workspace.lock import run_lock
 from dream.workspace.review_files import REJECTED
 
 NOTE, STATE = "sync.json", "synced.json"  # in .dream/: the membership; what the files were folded from
-OTHERS = "machines"  # in memory/: the history and messages of other machines, a folder each
 AHEAD = timedelta(days=1)  # a line that was said later than in so long waits: a clock has jumped
 ROUNDS = 3  # how often a sync begins anew because somebody wrote at the same moment
 
@@ -530,9 +531,9 @@ class _Round:
 
     def _mirrored(self, branch: Branch, before: Branch | None) -> int:
         """Write another machine's history and messages beside ours; return how many entries came."""
-        folder = self.workspace.memory / OTHERS / branch.machine
+        folder = self.workspace.memory / MACHINES / branch.machine
         came = 0
-        files.keep_out(self.workspace.memory / OTHERS)
+        files.keep_out(self.workspace.memory / MACHINES)
         for name, prefix in (
             ("history.jsonl", shared.HISTORY),
             *((f"{one}jsonl", one) for one in shared.months(branch.listed)),
@@ -656,7 +657,7 @@ def adopt(workspace: Workspace, name: str, *, now: datetime) -> int:
 
 def history_of(workspace: Workspace, one: str) -> History:
     """Return another machine's history, as it lies beside ours."""
-    return History(workspace.memory / OTHERS / one, private=workspace.private / OTHERS / one, durable=False)
+    return next(other.history for other in machines(workspace) if other.id == one)
 
 
 def clone(url: str, directory: Path, *, now: datetime, waits: bool = False) -> tuple[Workspace, Synced]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HitKind = Literal["memory", "history", "message"]
 KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
 
+MACHINES = "machines"  # in memory/: what other machines have heard
 CALL = "→ "  # how the line begins in which an agent calls a tool
 LISTED = 300  # characters of a hit's text in a list
 TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
@@ -33,7 +34,7 @@ _MEMORY_CITE = re.compile(
     r"(?:memory/)?(?P<file>[\w.-]+\.md|archive/[\w.-]+\.md|places/[\w-]+/(?:SOUL|MEMORY)\.md):(?P<line>\d+)"
 )
 _OWN = ("SOUL.md", "USER.md", "MEMORY.md")  # in whatever capitals they are named
-_ENTRY_CITE = re.compile(r"history:(?P<cursor>\d+)")
+_ENTRY_CITE = re.compile(r"history:(?:(?P<machine>[a-z0-9-]+):)?(?P<cursor>\d+)")
 _MESSAGE_CITE = re.compile(r"(?P<session>.+)#(?P<position>\d+)", re.DOTALL)
 
 
@@ -77,9 +78,8 @@ def _opened(workspace: Workspace, citation: str, around: int, *, names_others: b
     shown = citation if len(citation) <= LONGEST else f"{citation[:LONGEST]}…"
     if match := _ENTRY_CITE.fullmatch(citation):
         cursor = int(match["cursor"])
-        entries = workspace.history.between(cursor - around, cursor + around)
-        if any(entry.cursor == cursor for entry in entries):
-            return [of_entry(entry) for entry in entries]
+        if found := _entries(workspace, match["machine"], cursor, around):
+            return found
         last = workspace.history.last_cursor()
         nearest = f"history:{max(1, min(cursor, last))}" if last else ""
     elif match := _MEMORY_CITE.fullmatch(citation):
@@ -101,6 +101,16 @@ def _opened(workspace: Workspace, citation: str, around: int, *, names_others: b
     raise WorkspaceError(
         f"Nothing stands at {shown} (any more).{f' The nearest is {nearest}.' if nearest and names_others else ''}"
     )
+
+
+def _entries(workspace: Workspace, machine: str | None, cursor: int, around: int) -> list[Hit]:
+    """Return an entry with its neighbours, of this machine or of the one that is named; [] where it is not there."""
+    if machine:
+        from dream.recall import others  # most workspaces are on one machine
+
+        return others.entry(workspace, machine, cursor, around)
+    entries = workspace.history.between(cursor - around, cursor + around)
+    return [of_entry(entry) for entry in entries] if any(entry.cursor == cursor for entry in entries) else []
 
 
 def _nearest_message(workspace: Workspace, session: str, at: int) -> str:
@@ -224,4 +234,8 @@ def talk(workspace: Workspace, session: str, first: int, last: int) -> list[Hit]
     """Return the messages of a session that are kept, from position `first` to `last`, both included, in order."""
     with caught_up(workspace.history) as index:
         found = [said for one in index.between(session, first, last) if (said := index.said(one)) is not None]
+    if not found and (workspace.memory / MACHINES).is_dir():
+        from dream.recall import others
+
+        return others.talk(workspace, session, first, last)
     return [of_message(said) for said in found]

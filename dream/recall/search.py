@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from dream.errors import ModelError, SettingsError, SpendingLimit
 from dream.memory import place_of
-from dream.recall import KINDS, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken
+from dream.recall import KINDS, MACHINES, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken
 from dream.recall.search_index import (
     BY_SPEAKER,
     ENTRY,
@@ -65,6 +65,7 @@ from dream.workspace.places import Scope
 
 if TYPE_CHECKING:
     from dream.directory import Workspace
+    from dream.history.history import History
     from dream.history.messages import KeptMessage
     from dream.models import Entry
     from dream.recall.then import Then
@@ -170,9 +171,10 @@ class Search:
         *,
         many: int = MANY,
         ended: HeldUntil | None = None,
+        history: History | None = None,
     ) -> None:
+        self._log = workspace.history if workspace and history is None else history
         self._meaning = meaning(workspace, index, wanted.query, settings) if workspace and settings else None
-        self._workspace = workspace
         self._half_life = wanted.half_life_days
         self._mmr = wanted.mmr
         self._index = index
@@ -434,12 +436,12 @@ class Search:
 
     def _history(self, limit: int) -> Iterator[Hit]:
         """Yield the best line of each entry that holds some of the words."""
-        if self._workspace is None or "history" not in self._wanted.kinds or self._wanted.speaker:
+        if self._log is None or "history" not in self._wanted.kinds or self._wanted.speaker:
             return
         found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within(), self._among)
         cursors = [one.position for one in found]
         replaced = self._index.counts(f"{REREADS}{cursor}" for cursor in cursors)
-        for entry in self._workspace.history.numbered(cursors):
+        for entry in self._log.numbered(cursors):
             there = self._wanted.as_of is None or self._wanted.as_of.has(entry.when)
             if there and self._wanted.scope.holds(entry.place) and f"{REREADS}{entry.cursor}" not in replaced:
                 yield from self._entry(entry)
@@ -654,6 +656,10 @@ def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
     rejected, ended = taken_back(workspace), settled(workspace)
     with caught_up(workspace.history) as index:
         found = Search(index, wanted, workspace, settings_of(workspace), ended=ended).hits(limit + len(rejected))
+    if (workspace.memory / MACHINES).is_dir():
+        from dream.recall import others
+
+        found = others.found(workspace, wanted, limit + len(rejected), found)
     kept = [hit for hit in found if not rejected or not is_taken_back(hit.text, rejected)][:limit]
     return named(workspace, kept)
 

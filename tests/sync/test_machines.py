@@ -262,3 +262,17 @@ def test_three_machines_end_up_the_same_whatever_they_did(tmp_path_factory: pyte
     said = {line[1:] for line in diffs.splitlines() if line.startswith("+- fact")}
     assert log
     assert said - gone <= {*everything}
+
+
+def test_what_another_machine_heard_is_found_and_opened_here(tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", tmp_path / "remote.git").init()
+    laptop.note("The staging database is called marmot")
+    laptop.sync()
+    server = Machine(tmp_path / "server", tmp_path / "remote.git").clone()
+
+    with server.here() as workspace:
+        (hit,) = workspace.search("marmot")
+        assert hit.cite.startswith("history:")
+        assert hit.cite.endswith(":1")
+        (opened,) = workspace.get(hit.cite)
+        assert opened.text == "The staging database is called marmot"
