@@ -7,6 +7,7 @@ DreamError                      exit 1
 ├── Untrusted                            a workspace of others whose settings reach beyond it
 ├── WorkspaceError                       no workspace, or a memory file that cannot be read
 │   └── HistoryError                     the history log cannot be read or written
+├── NothingThere                         a citation or an address at which nothing is, or no longer
 ├── TranscriptError                      a transcript that cannot be read at all
 │   ├── NoTranscript                     a file that is none: it is empty, or in no format that is known
 │   └── ReaderMissing                    a transcript whose reader is not installed
@@ -67,6 +68,10 @@ class WorkspaceError(DreamError):
 
 class HistoryError(WorkspaceError):
     """The history log cannot be read or written."""
+
+
+class NothingThere(DreamError):
+    """Nothing is at a citation or an address, or no longer."""
 
 
 class TranscriptError(DreamError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
-from dream.errors import UsageError, WorkspaceError
+from dream.errors import NothingThere, UsageError
 from dream.recall.search_index import caught_up
 from dream.text.safe import mend_surrogates, shortened
 from dream.text.words import is_hard, without_said_on
@@ -59,7 +59,7 @@ class Hit:
 def get(workspace: Workspace, citation: str, *, around: int = 0, scope: Scope | None = None) -> list[Hit]:
     """Open a citation, with `around` neighbours on each side, in their order; what `scope` may be given of it.
 
-    Raises UsageError where it is none, and WorkspaceError, with what is nearest, where nothing is there.
+    Raises UsageError where it is none, and NothingThere, with what is nearest, where nothing is there.
     """
     found = _opened(workspace, citation, around, names_others=scope is None or scope.every)
     if scope is not None and not scope.every:
@@ -98,7 +98,7 @@ def _opened(workspace: Workspace, citation: str, around: int, *, names_others: b
         nearest = _nearest_message(workspace, session, at)
     else:
         raise UsageError(f"{shown!r} is no citation; they look like USER.md:12, history:42 or claude-code:6f1e#118.")
-    raise WorkspaceError(
+    raise NothingThere(
         f"Nothing stands at {shown} (any more).{f' The nearest is {nearest}.' if nearest and names_others else ''}"
     )
 

@@ -29,7 +29,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dream.directory import Workspace
-from dream.errors import Busy, DreamError, GitError, UsageError, WorkspaceError
+from dream.errors import Busy, DreamError, GitError, NothingThere, UsageError, WorkspaceError
 from dream.settings import reaching
 from dream.text.safe import clean
 from dream.web import pages, views
@@ -318,6 +318,9 @@ def application(root: Path, gate: Gate) -> Guarded:
     async def beat(request: Request) -> Response:
         return PlainTextResponse(pulse(root))
 
+    async def absent(request: Request, error: Exception) -> Response:
+        return site.failed(NothingThere("There is no such page; the links below lead on."))
+
     routes = [
         *(Route(path, show) for path in pages.PAGES if path != "/change"),
         Route("/change/{sha:str}", show),
@@ -325,7 +328,7 @@ def application(root: Path, gate: Gate) -> Guarded:
         Route("/pulse", beat),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
-    return Guarded(Starlette(routes=routes), gate)
+    return Guarded(Starlette(routes=routes, exception_handlers={404: absent}), gate)
 
 
 def _answered(site: Site, deed: Callable[[], Response]) -> Response:

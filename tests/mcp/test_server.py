@@ -119,7 +119,7 @@ def test_the_demo_is_searched_explained_and_shown_as_the_docs_say(tmp_path: Path
     root = tmp_path / "ws"
     dream("demo", root)
 
-    found, _ = call(root, "memory_search", query="where does Lena live", limit=2, where=CRUMB)
+    found, _ = call(root, "memory_search", query="where do I live now", limit=2, where=CRUMB)
     why, _ = call(root, "memory_why", text="Lisbon", where=CRUMB)
     context, _ = call(root, "memory_context", tokens=600, query="bakeries", where=CRUMB)
 

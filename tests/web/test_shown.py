@@ -365,3 +365,11 @@ def test_an_export_takes_away_what_an_earlier_one_wrote_and_nothing_else(workspa
 def test_the_help_and_the_command_line_load_nothing_of_the_server() -> None:
     loaded = modules_after(call("web", "--help"), whole=True)
     assert loaded.isdisjoint({"uvicorn", "starlette", "jinja2", "dream.web"})
+
+
+def test_a_page_that_is_not_there_looks_like_the_others(browser: Browser) -> None:
+    page = browser.get("/nowhere", 404)
+
+    assert "There is no such page" in page.text
+    assert "Last night" in page.text
+    assert "Nothing stands at history:99" in browser.get("/search?cite=history%3A99", 404).text

@@ -62,6 +62,10 @@ document.addEventListener("keydown", (event) => {
     else named.click();
   } else if (event.key === "j" || event.key === "k") {
     step(event.key === "j" ? 1 : -1);
+  } else if (event.key === "?") {
+    const keys = document.getElementById("keys");
+    keys?.scrollIntoView();
+    keys?.focus();
   }
 });
 
