@@ -236,7 +236,8 @@ class _Round:
         taken = self._taken_in(listed, known) if self.takes else known
         everybody = {**taken, self.member.machine: own}
         after, folded, waiting = self._folded(everybody, before)
-        commit = self._committed(texts, folded, after, (known, taken))
+        lost = sorted(folded.lost - base.lost, key=lambda one: (one.file, one.kept, one.lost))
+        commit = self._committed(texts, folded, after, (known, taken), lost)
         if commit is None:
             return None
         files.write_note(self.workspace.private / STATE, asdict(after))
@@ -262,7 +263,7 @@ class _Round:
                 Other(one.machine, one.name, self._is_obeyed(one), str(one.info.get("written", "")), waiting[name])
                 for name, one in sorted(taken.items())
             ),
-            lost=tuple(sorted(folded.lost - base.lost, key=lambda one: (one.file, one.kept, one.lost))),
+            lost=tuple(lost),
             problems=tuple(self.problems),
         )
 
@@ -503,6 +504,7 @@ class _Round:
         folded: Folded,
         state: FoldState,
         branches: tuple[Mapping[str, Branch], Mapping[str, Branch]],
+        lost: Sequence[Lost],
     ) -> str | None:
         """Bring the files to what was folded, in one commit; return its sha, "" for none, None to begin anew."""
         git = self.workspace.git
@@ -521,7 +523,8 @@ class _Round:
         new_to_us = [one.name for one in taken.values() if one != known.get(one.machine)]
         trailer = orjson.dumps({name: value for name, value in asdict(state).items() if name != "head"}).decode()
         note = f"from {', '.join(new_to_us)}" if new_to_us else ""
-        message = log.build("sync", counts, note=note, trailers={lines.SYNC: trailer})
+        gave_way = [f"{one.file}: {one.lost.strip() or 'its removal'}" for one in lost]
+        message = log.build("sync", counts, note=note, trailers={lines.SYNC: trailer}, gave_way=gave_way)
         new = transaction.write(self.workspace, changes, message, head, self.now)
         if transaction.publish(self.workspace, head, new, old, changes, again=True) is None:
             return None

@@ -193,6 +193,7 @@ def build(  # noqa: PLR0913 - a message has as many parts
     moved: Sequence[Moved] = (),
     trailers: Mapping[str, str] | None = None,
     sessions: int = 0,
+    gave_way: Sequence[str] = (),
 ) -> str:
     """Build a whole message: subject, the findings as a labelled part, what moved out of memory, trailers.
 
@@ -205,6 +206,12 @@ def build(  # noqa: PLR0913 - a message has as many parts
     for one in moved:
         head = f"Moved from {one.file} to {one.archive}, for it was over its budget:"
         parts.append("\n".join([head, *(f"    {clean_line(line)}" for line in one.lines)]))
+    if gave_way:
+        parts.append(
+            "\n".join(
+                ["Gave way to a later statement, or to a person's:", *(f"    {clean_line(line)}" for line in gave_way)]
+            )
+        )
     named: dict[str, str] = {"Dream-Kind": kind}
     if entries:
         named["Dream-Entries"] = f"{entries[0]}-{entries[1]}"

@@ -276,3 +276,18 @@ def test_what_another_machine_heard_is_found_and_opened_here(tmp_path: Path) -> 
         assert hit.cite.endswith(":1")
         (opened,) = workspace.get(hit.cite)
         assert opened.text == "The staging database is called marmot"
+
+
+def test_a_statement_that_gave_way_is_named_in_the_log(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    laptop.add("Lives in Tokyo")
+    rounds(laptop, server)
+    laptop.dream("USER.md", laptop.text().replace("Tokyo", "Kyoto"))
+    server.clock += timedelta(hours=1)
+    server.dream("USER.md", server.text().replace("Tokyo", "Osaka"))
+    rounds(server, laptop)
+
+    assert "- Lives in Osaka\n" in laptop.text()
+    newest = laptop.workspace.git.log(1, kind="sync")[0]
+    assert "USER.md: - Lives in Kyoto" in laptop.workspace.git.show(newest.sha).body
+    assert laptop.memory() == server.memory()
