@@ -22,6 +22,7 @@ from dream.directory import Workspace
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.memory import KNOWN_PLACES, TEMPLATES
+from dream.recall.others import machines
 from dream.text.safe import span
 from dream.transfer import native
 from dream.transfer.take import imported_from
@@ -194,6 +195,8 @@ def _forget(
         # 4. The old versions go; this is the step that can't be taken back.
         rewrite.drop_old(workspace.git.git)
         workspace.history.index.remove()
+        for other in machines(workspace):  # words of what other machines heard
+            other.history.index.remove()
         _note(workspace, others)
         # 5. What clients read by themselves is written anew.
         left = (*native.refresh(workspace), *_left(workspace, needle))

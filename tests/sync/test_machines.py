@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dream.actions import restore
+from dream.actions import forget, restore
 from dream.errors import DreamError, GitError
 from tests.git.support import git
 from tests.git.test_crash import die_at, in_a_process
@@ -291,3 +291,17 @@ def test_a_statement_that_gave_way_is_named_in_the_log(tmp_path: Path) -> None:
     newest = laptop.workspace.git.log(1, kind="sync")[0]
     assert "USER.md: - Lives in Kyoto" in laptop.workspace.git.show(newest.sha).body
     assert laptop.memory() == server.memory()
+
+
+def test_what_is_forgotten_here_is_in_no_index_of_what_another_machine_heard(tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", tmp_path / "remote.git").init()
+    laptop.note("The staging database is called marmot")
+    laptop.sync()
+    server = Machine(tmp_path / "server", tmp_path / "remote.git").clone()
+
+    with server.here() as workspace:
+        assert workspace.search("marmot")
+        done = forget.forget(workspace, "marmot", words=True, now=server.clock)
+        assert any("on the other machines" in one for one in done.remains)
+    holding = [path for path in server.workspace.root.rglob("*") if path.is_file() and b"marmot" in path.read_bytes()]
+    assert holding == []
