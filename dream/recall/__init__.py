@@ -61,13 +61,16 @@ def get(workspace: Workspace, citation: str, *, around: int = 0, scope: Scope | 
 
     Raises UsageError where it is none, and NothingThere, with what is nearest, where nothing is there.
     """
-    found = _opened(workspace, citation, around, names_others=scope is None or scope.every)
-    if scope is not None and not scope.every:
-        lines = {place for place, _ in memory_lines(workspace, scope=scope)}
-        found = [hit for hit in found if (hit.cite in lines if hit.kind == "memory" else scope.holds(hit.place))]
-        if not found:
-            raise UsageError(f"{shortened(citation, LONGEST)!r} is of another place.")
-    return found
+    if scope is None or scope.every:
+        return _opened(workspace, citation, around, names_others=True)
+    lines = {place for place, _ in memory_lines(workspace, scope=scope)}
+
+    def given(hit: Hit) -> bool:
+        return hit.cite in lines if hit.kind == "memory" else scope.holds(hit.place)
+
+    if not any(map(given, _opened(workspace, citation, 0, names_others=False))):
+        raise UsageError(f"{shortened(citation, LONGEST)!r} is of another place.")
+    return list(filter(given, _opened(workspace, citation, around, names_others=False)))
 
 
 def _opened(workspace: Workspace, citation: str, around: int, *, names_others: bool) -> list[Hit]:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from dream.directory import Workspace
+from dream.mcp import Where
 from dream.models import NewEntry
 from tests.cli.commands import dream
+from tests.mcp.test_server import call
 from tests.sources.test_places import row
 from tests.transcripts.reading import lines
 
@@ -127,3 +129,23 @@ def test_a_group_chat_is_given_nothing_of_the_person_or_of_projects(workspace: W
     for asked in ("Graz", "pills", "tabs", "pregnancy"):
         assert dream("search", asked, "--chat", "telegram:-1", "--json", "-w", workspace.root).json == []
     assert dream("mcp", "--chat", "telegram:-1", "--everywhere", "-w", workspace.root).status == 2
+
+
+def test_no_call_over_mcp_reaches_beyond_the_project_or_the_group_in_which_the_server_was_started(
+    workspace: Workspace, home: Path
+) -> None:
+    (workspace.root / "USER.md").write_text("# User\n\n## Person\n- Lives in Graz\n", encoding="utf-8")
+    alpha, group = Where(str(home / "work" / "alpha")), Where("", "telegram:-1")
+    theirs = [
+        hit["cite"] for hit in dream("search", "8080 spaces", "--everywhere", "--json", "-w", workspace.root).json
+    ]
+    assert {cite.partition(":")[0] for cite in theirs} >= {SPACES, "history"}
+    for where, words in ((alpha, ("8080", "four spaces")), (group, ("8080", "four spaces", "7391", "tabs", "Graz"))):
+        told = [call(workspace, "memory_get", cite=cite, around=20, where=where) for cite in theirs]
+        assert [wrong for _, wrong in told] == [True] * len(theirs)
+        asked = [call(workspace, "memory_search", query=f"{word} staging server", where=where) for word in words]
+        asked += [call(workspace, "memory_why", text=word, where=where) for word in words]
+        asked.append(call(workspace, "memory_context", query="staging server spaces", where=where))
+        assert not [word for word in words if any(word in text for text, _ in (*told, *asked))]
+    assert "7391" in call(workspace, "memory_search", query="staging server", where=alpha)[0]
+    assert "8080" in call(workspace, "memory_search", query="staging server", where=Where(everywhere=True))[0]
