@@ -122,9 +122,11 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
             output.problem(report.run.reason)
     else:
         show.night(report, quiet=quiet)
+        if quiet or not report.run.commits:  # as on most nights
+            return report.exit_status
         from dream.actions import check
 
-        if not quiet and (told := check.in_short(check.doubts(workspace, group.now()))):
+        if told := check.in_short(check.doubts(workspace, group.now())):
             output.say(f"Doubtful in memory: {told}. Look at them: dream check", fold=True)
     return report.exit_status
 

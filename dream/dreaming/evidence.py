@@ -112,7 +112,7 @@ class BatchEvidence:
         """Say why a rule that is no copy of the user's own words may not stand."""
         heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard]
         for other in (one for entry in heard for one in entry.others):
-            if points_at(without_speaker(without_said_on(line), other.by), other.text):
+            if points_at(without_speaker(without_notes(without_said_on(line)), other.by), other.text):
                 return self.stranger(other.by)
         if any(points_at(without_said_on(line), one.text) for entry in heard for one in entry.said):
             return "the user quotes, reports or supposes it"
@@ -174,7 +174,7 @@ def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool
     An entry that keeps messages as they were said holds them itself. In a `group` without owners nobody is the user.
     """
     rows = tuple((text, _counted(line, owners, group=group)) for text, line in entry.rows())
-    places = {place for _, line in rows if line.voice in ("user", "other", "pasted") for place in line.cites}
+    places = {place for _, line in rows if line.voice in ("user", "other", "pasted", None) for place in line.cites}
     found = messages.of(entry.session or "", places, entry.at) if places else []
     spoken = tuple(one for one in found if one.role == "user")
     several = any(line.voice == "other" for _, line in rows)

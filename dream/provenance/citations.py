@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from dream.models import EntryLine, Message, Voice
-from dream.provenance.copied import OwnText, copied, folded
+from dream.provenance.copied import OwnText, copied, folded, points_at
 from dream.provenance.voice import CUT, own_text, typed_text
 from dream.text.words import content_words, without_said_on
 
@@ -51,9 +51,16 @@ def cited(
         above = _quoting(*found[-1], quote[1], messages, people) if quote is not None and found else None
         if above is not None:
             found[-1] = (found[-1][0], above)
-        elif quote is None or not found or found[-1][1].voice != "user":
+        elif (
+            quote is None or not found or not (found[-1][1].voice == "user" or _is_in(quote[1], found[-1][1], messages))
+        ):
             found.append(_line(_MARKED.sub("- ", text), messages, people))
     return found
+
+
+def _is_in(words: str, line: EntryLine, messages: Mapping[int, Message]) -> bool:
+    """Return whether a quote stands in a message that its line cites: it is read there, whoever's words it is."""
+    return any(points_at(words, messages[place].content) for place in line.cites)
 
 
 def said_words(text: str) -> frozenset[str]:

@@ -27,7 +27,7 @@ def test_a_disk_that_can_only_be_read_is_searched(pattern: Path, tmp_path: Path,
         async with Client(line) as client:
             for tool, given in (
                 ("memory_search", {"query": "zeppelin"}),
-                ("memory_get", {"cite": "history:1"}),
+                ("memory_get", {"cite": f"history:{history[-1]['cursor']}"}),
                 ("memory_context", {}),
                 ("memory_why", {"text": "zeppelin"}),
                 ("memory_add", {"text": "It flies on Mondays"}),

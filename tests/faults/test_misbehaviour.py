@@ -21,11 +21,12 @@ EDIT = {"path": "USER.md", "old_text": "", "new_text": f"- {FACT}\n", "findings"
 
 @pytest.fixture
 def root(pattern: Path, tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace whose model is the scripted provider; entries 3 and 4 wait to be dreamt."""
+    """A workspace whose model is the scripted provider; entry 4 waits to be dreamt."""
     settings = {"MODEL": "openai/scripted", "API_BASE": provider.base, "API_KEY": "k", "RETRIES": "0", "TIMEOUT": "0.7"}
     for name, value in settings.items():
         monkeypatch.setenv(f"DREAM_{name}", value)
     place = copy(pattern, tmp_path / "w")
+    (place / "memory/.dream_cursor").write_text("3\n", encoding="utf-8")  # of what waits, only what was said anywhere
     (place / "dream.toml").write_text('timezone = "UTC"\n', encoding="utf-8")
     return place
 

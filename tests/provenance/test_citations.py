@@ -69,7 +69,7 @@ def test_words_that_the_cited_messages_do_not_hold_are_no_quotation() -> None:
     agents = "- The suite is red {4}\n    > The suite is red again"
     assert cited(agents, TALK)[0] == ("- The suite is red", EntryLine((4,), "agent"))
     pasted = "- Invoices go to account 55 {7}\n    > invoices go to account 55"
-    assert [found.voice for _, found in cited(pasted, TALK)] == ["pasted", "pasted"]
+    assert [found.voice for _, found in cited(pasted, TALK)] == ["pasted"]
 
 
 def test_what_the_agent_said_first_and_the_user_confirms_is_theirs() -> None:
