@@ -25,7 +25,7 @@ from dream.consolidate.talk import Talk
 from dream.directory import Workspace
 from dream.llm.spending import open_meter, open_model
 from dream.models import Message
-from dream.settings import Settings
+from dream.settings import CALLING, Settings, load
 from dream.workspace.bills import Bills
 from dream.workspace.places import Scope
 
@@ -181,7 +181,7 @@ def main() -> None:
     asked.add_argument("--model", default="embedded")
     asked.add_argument("--quiet", action="store_true", help="no words of a case: for those that nobody may look at")
     options = asked.parse_args()
-    settings = Settings(model=options.model, timezone="UTC", durable=False)
+    settings = load(None, flags={"model": options.model, "timezone": "UTC", "durable": False}, using=CALLING)
     rows = []
     for path in options.files:
         case = tomllib.loads(path.read_text(encoding="utf-8"))
