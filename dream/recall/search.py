@@ -105,6 +105,7 @@ MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth k
 # How the hits are put in order.
 RARE, FIRST = 5, 5  # an exact word that no more than RARE documents hold is among the FIRST hits
 NEWEST = 6  # of the hits, among which a newer one comes before an older that says the same of other values. It needs
+INSIDE = 10  # hits of a range of days that the query names, before all others
 ORDERED = 0.6  # of the best score that a hit needs to be put in the order of days, where the query asks for one
 END_DAY = date.max.toordinal()
 STRONG = 0.8  # of the older one's score, and
@@ -260,7 +261,7 @@ class Search:
             return self._listed(limit)
         about = self._about() if spans else set()
         for self._asked_days in (one for named in spans for one in named):
-            found = self._hits(limit) if about else self._listed(limit)
+            found = self._hits(min(limit, INSIDE)) if about else self._listed(limit)
             if found := [hit for hit in found if not about or about & set(terms(hit.text))]:
                 break
         else:
