@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -46,7 +46,7 @@ from dream.versions import is_memory, lines, log, read_memory, shared, transacti
 from dream.versions.branches import FETCHED, KNOWN, Branches, Remote
 from dream.versions.branches import OWN as OWN_BRANCH
 from dream.versions.diff import compare
-from dream.versions.fold import By, Folded, Lost, Op, derive, fold
+from dream.versions.fold import By, Folded, Lost, Op, derive, fold, key
 from dream.versions.git import is_sha
 from dream.versions.shared import Branch
 from dream.workspace import files, machine
@@ -296,8 +296,13 @@ class _Round:
             return listed, None
         state = self._read(one, pushed) if pushed else None
         name = _free(self.member.name, {self.member.name, *(self._read(*row).name for row in listed.items())})
+        sealing = {*self.member.sealing, *([one] if self.member.key else [])}  # a copy of us has our key
         self.member = replace(
-            self.member, machine=_drawn(), name=name, accepted=tuple(sorted({*self.member.accepted, one}))
+            self.member,
+            machine=_drawn(),
+            name=name,
+            accepted=tuple(sorted({*self.member.accepted, one})),
+            sealing=tuple(sorted(sealing)),
         )
         note(self.workspace, self.member)
         if pushed:
@@ -372,9 +377,11 @@ class _Round:
         branches = {**known, **({own.machine: own} if own else {})}
         ops = [op for one in branches.values() for op in one.ops]
         seen = {**state.seen, **({own.machine: _highest(own.ops)} if own else {})}
-        held = self._held(state.obeyed, state.at)
-        base = fold((op for op in ops if op.number <= seen.get(op.machine, 0)), held)
-        return replace(state, head=head), replace(base, highest=max(base.highest, _highest(ops)))
+        then = [op for op in ops if op.number <= seen.get(op.machine, 0)]
+        base = fold(then, self._held(then, state.obeyed, state.at))
+        # Only who is obeyed moves our numbers on: they have an end, which another machine could bring about.
+        counting = {self.member.machine, *state.obeyed, *self.member.accepted}
+        return replace(state, head=head), replace(base, highest=_highest([op for op in ops if op.machine in counting]))
 
     def _seen(self, before: Mapping[str, int], own: Branch | None, made: Sequence[Op]) -> dict[str, int]:
         return {**before, self.member.machine: max(_highest(made), _highest(own.ops if own else ()))}
@@ -397,7 +404,7 @@ class _Round:
             return self.branches.read([listed[path]])[0]
 
         rows, reached = self._entries(info)
-        offsets, messages = self._messages(info)
+        sizes, messages = self._messages(own)
         changes: dict[str, bytes | None] = {**shared.grown(listed, shared.OPS, [*map(shared.op_row, made)], part)}
         changes |= shared.grown(listed, shared.HISTORY, rows, part)
         for month, some in messages.items():
@@ -416,7 +423,7 @@ class _Round:
             "state": asdict(state),
             **reached,
             "dreamt": self.workspace.dream_cursor(),
-            "messages": offsets,
+            "messages": sizes,
         }
         changes[shared.INFO] = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         if self.member.key:
@@ -438,22 +445,30 @@ class _Round:
             before, cursor = rows[-1][CHECKSUM], max(cursor, entry.cursor)
         return rows, {"cursor": cursor, "mark": before.decode()}
 
-    def _messages(self, info: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, list[bytes]]]:
-        """Return how far each month's messages are on our branch then, in bytes, and the rows that it lacks."""
-        known = info.get("messages")
-        offsets = {str(month): shared.number(upto) for month, upto in known.items()} if isinstance(known, dict) else {}
+    def _messages(self, own: Branch | None) -> tuple[dict[str, int], dict[str, list[bytes]]]:
+        """Return how long each month's file of messages is, and the rows that our branch lacks.
+
+        What it has is asked of the branch: a forgetting makes the file shorter.
+        """
+        known = own.info.get("messages") if own else None
+        sizes = {str(month): shared.number(size) for month, size in known.items()} if isinstance(known, dict) else {}
         found: dict[str, list[bytes]] = {}
         if not self.settings.sync_messages:
-            return offsets, found
+            return sizes, found
         messages = self.workspace.history.messages
         for path in messages.paths():
-            month, start = path.name.removesuffix(".jsonl"), offsets.get(path.name.removesuffix(".jsonl"), 0)
-            if path.stat().st_size <= start:
+            month, size = path.name.removesuffix(".jsonl"), path.stat().st_size
+            if size == sizes.get(month):
                 continue
-            for offset, line in messages.raw(path, start):
-                found.setdefault(month, []).append(line + b"\n")
-                offsets[month] = offset + len(line) + 1
-        return offsets, found
+            there = self._content(own, f"messages/{month}.") if own else b""
+            if some := shared.lacking(there, b"".join(line + b"\n" for _, line in messages.raw(path))):
+                found[month] = some
+            sizes[month] = size
+        return sizes, found
+
+    def _content(self, branch: Branch, prefix: str) -> bytes:
+        named = shared.parts(branch.listed, prefix)
+        return b"".join(self.branches.read(branch.listed[part] for part in named))
 
     # One memory of it all.
 
@@ -463,17 +478,23 @@ class _Round:
             return True
         return branch.machine in self.member.accepted
 
-    def _held(self, obeyed: Sequence[str], at: int) -> Callable[[Op], bool]:
+    def _held(self, ops: Iterable[Op], obeyed: Sequence[str], at: int) -> Callable[[Op], bool]:
+        """Return what of the operations waits. Of a machine that is not obeyed only what is new to the others counts.
+
+        So it can neither hide a line behind one that reads alike, nor bring back one that was removed.
+        """
         late = at + int(AHEAD.total_seconds())
-        ours = self.member.machine
+        counting = {self.member.machine, *obeyed}
+        said = {(op.file, key(op.text or "")) for op in ops if op.machine in counting and not _is_heading(op)}
 
         def held(op: Op) -> bool:
-            if op.machine == ours:
+            if op.machine == self.member.machine:
                 return False
             if op.at > late:
                 return True
-            is_new_fact = op.slot is None and is_memory(op.file) and not op.file.endswith("SOUL.md")
-            return op.machine not in obeyed and not (is_new_fact and clean(op.text or "") == op.text)
+            is_fact = op.slot is None and not op.over and is_memory(op.file) and not op.file.endswith("SOUL.md")
+            is_new = not (name := key(op.text or "")) or (op.file, name) not in said
+            return op.machine not in obeyed and not (is_fact and is_new and clean(op.text or "") == op.text)
 
         return held
 
@@ -481,8 +502,8 @@ class _Round:
         """Fold what is known; return what it was folded from, and how many lines of each machine wait."""
         obeyed = tuple(sorted(one for one, branch in everybody.items() if self._is_obeyed(branch)))
         at = int(self.now.timestamp())
-        held = self._held(obeyed, at)
         ops = [op for branch in everybody.values() for op in branch.ops]
+        held = self._held(ops, obeyed, at)
         waiting = {one: sum(map(held, branch.ops)) for one, branch in everybody.items()}
         for branch in everybody.values():
             if ahead := sum(op.at > at + AHEAD.total_seconds() for op in branch.ops):
@@ -533,10 +554,14 @@ class _Round:
     # What the others said.
 
     def _mirrored(self, branch: Branch, before: Branch | None) -> int:
-        """Write another machine's history and messages beside ours; return how many entries came."""
+        """Write another machine's history and messages beside ours; return how many entries came.
+
+        Only what is new is added, so that what was forgotten here does not come again with it.
+        """
         folder = self.workspace.memory / MACHINES / branch.machine
         came = 0
         files.keep_out(self.workspace.memory / MACHINES)
+        was_whole = before is not None and files.read_note(folder / "machine.json").get("sha") == before.sha
         for name, prefix in (
             ("history.jsonl", shared.HISTORY),
             *((f"{one}jsonl", one) for one in shared.months(branch.listed)),
@@ -544,14 +569,14 @@ class _Round:
             named = shared.parts(branch.listed, prefix)
             path = folder / name
             is_same = before is not None and all(before.listed.get(part) == branch.listed[part] for part in named)
-            if not named or (is_same and path.exists()):
+            if not named or (was_whole and is_same and path.exists()):
                 continue
-            data = b"".join(self.branches.read(branch.listed[part] for part in named))
             there = files.read_bytes(path) or b""
-            if data != there:
-                files.replace_file(path, data)
-                came += (data.count(b"\n") - there.count(b"\n")) * (prefix == shared.HISTORY)
-        files.write_note(folder / "machine.json", {"name": branch.name}, durable=False)
+            if rows := shared.lacking(there, self._content(branch, prefix)):
+                files.replace_file(path, there + b"".join(rows))
+                came += len(rows) * (prefix == shared.HISTORY)
+        files.checkpoint("before a machine's history is noted as whole")
+        files.write_note(folder / "machine.json", {"name": branch.name, "sha": branch.sha}, durable=False)
         return came
 
 
@@ -574,6 +599,10 @@ def _kept_home(entry: Entry) -> Entry:
     if entry.kind == "raw":
         return replace(entry, kind="nothing", content="", tokens=0, lines=())
     return replace(entry, lines=unquoted)
+
+
+def _is_heading(op: Op) -> bool:
+    return (op.text or "").startswith("#")
 
 
 def _highest(ops: Sequence[Op]) -> int:

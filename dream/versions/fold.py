@@ -105,7 +105,7 @@ def fold(ops: Iterable[Op], held: Callable[[Op], bool] = lambda op: False) -> Fo
     files: dict[str, tuple[Slot, ...]] = {}
     lost: set[Lost] = set()
     for file, some in sorted(by_file.items()):
-        for op in some:
+        for op in (one for one in some if not held(one)):
             for text in (op.text, *(known[version].text for version in op.over if version in known)):
                 if text is not None:
                     latest[file, key(text)] = max(latest.get((file, key(text)), 0), op.at)

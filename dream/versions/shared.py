@@ -34,6 +34,7 @@ BEGUN = 1 << 16  # bytes: a part that is shorter grows, so that a night's few ro
 LARGEST = 8 << 20  # bytes of a part; hosts refuse files of 50 to 100 MB
 _PART = re.compile(r"(ops/|history/|messages/\d{4}-\d{2}\.)(\d{6})\.jsonl")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_NAMES = "cursor", "session", "position", "timestamp"
 _LAST_TIME = 1 << 40  # seconds
 _LAST_NUMBER = 1 << 50  # of an operation
 
@@ -109,6 +110,20 @@ def grown(
         begun.append(one)
         size += len(one)
     return made | {f"{folder}{place:06}.jsonl": b"".join(begun)}
+
+
+def lacking(there: bytes, data: bytes) -> list[bytes]:
+    """Return the rows of history or of messages in `data`, each with its end, that are not `there` yet.
+
+    They are known by their numbers and times, which a forgetting keeps.
+    """
+    known = {_name(line) for line in there.splitlines()}
+    return [line + b"\n" for line in data.splitlines() if _name(line) not in known]
+
+
+def _name(line: bytes) -> object:
+    fields = row(line)
+    return line if fields is None else tuple(str(fields.get(one)) for one in _NAMES)
 
 
 def op_row(op: Op) -> bytes:

@@ -9,12 +9,15 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dream.actions import forget, restore
 from dream.errors import DreamError, GitError
+from dream.history.messages import KeptMessage
+from dream.models import NewEntry
 from tests.git.support import git
 from tests.git.test_crash import die_at, in_a_process
 from tests.sync.world import FILES, Machine, family, rounds
@@ -305,3 +308,49 @@ def test_what_is_forgotten_here_is_in_no_index_of_what_another_machine_heard(tmp
         assert any("on the other machines" in one for one in done.remains)
     holding = [path for path in server.workspace.root.rglob("*") if path.is_file() and b"marmot" in path.read_bytes()]
     assert holding == []
+
+
+def talk(machine: Machine, session: str, *texts: str) -> None:
+    with machine.here() as workspace:
+        said = [KeptMessage(session, place, "user", text, machine.clock) for place, text in enumerate(texts)]
+        entry = NewEntry("summary", f"- A talk: {session}", session=session, span=(0, len(texts)))
+        workspace.history.append([entry], now=machine.clock, said=said)
+
+
+def heard(machine: Machine) -> str:
+    """What lies beside a machine's own history of the others'."""
+    folder = machine.workspace.memory / "machines"
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.jsonl")))
+
+
+def test_messages_after_a_forgetting_reach_the_other_machine_whole(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    talk(laptop, "one", *["The codename of the long project is marmot"] * 4)
+    rounds(laptop, server)
+    with laptop.here() as workspace:
+        forget.forget(workspace, "The codename of the long project is marmot", text=True, now=laptop.clock)
+    talk(laptop, "two", "Said after it")
+    rounds(laptop, server)
+    talk(laptop, "three", "Said much later " * 20)
+    rounds(laptop, server)
+
+    rows = [orjson.loads(line) for line in heard(server).splitlines()]
+    assert [row["session"] for row in rows if "role" in row] == ["one"] * 4 + ["two", "three"]
+
+
+def test_what_was_forgotten_here_does_not_come_again_with_what_is_new(tmp_path: Path) -> None:
+    laptop, server = family(tmp_path)
+    talk(laptop, "one", "The codename is marmot")
+    laptop.note("A note on the marmot")
+    rounds(laptop, server)
+    with server.here() as workspace:
+        forget.forget(workspace, "marmot", words=True, now=server.clock)
+    talk(laptop, "two", "Said after it")
+    laptop.note("A note on tea")
+    rounds(laptop, server)
+
+    assert "marmot" not in heard(server)
+    with server.here() as workspace:
+        assert workspace.search("marmot") == []
+        assert workspace.search("tea")
+    assert "Said after it" in heard(server)
