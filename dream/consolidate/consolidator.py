@@ -64,7 +64,7 @@ class Background(Generic[T]):
                 self._raise(key)
 
     def close(self) -> None:
-        """Wait for all work, then raise the first error that nobody has seen."""
+        """Wait for all work, then raise the first error that no caller has received."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -83,9 +83,9 @@ class Background(Generic[T]):
 class Consolidator:
     """Summarises sessions into `history` with `model`.
 
-    `prompts_folder` may hold a `consolidate.md` that replaces the shipped one. `report` is told whenever
-    messages had to be kept as they were said, and why. `places` knows where messages were said; without it, nothing
-    is said anywhere in particular.
+    `prompts_folder` may hold a `consolidate.md` that replaces the shipped one. `report` receives a diagnostic, with
+    the reason, when messages are kept word for word. `places` knows where messages were said; without it, no
+    message has a place.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class Consolidator:
         What a person said is never to be read keeps its number, and no word.
         """
         where, barred = "", False
-        asked: set[str] = set()  # the agent's last calls, as far as no result has come: they stay together
+        asked: set[str] = set()  # the agent's last calls that have no result yet; a call and its result keep one place
         for begun, (at, message) in enumerate(numbered):
             if self._places is not None and not asked and (message.role == "user" or not begun):
                 barred = self._places.is_never(message, key)

@@ -21,7 +21,7 @@ BREAKS = ("\n\n", "\n", "。", ". ", " ")  # where a long text is split, the bes
 class Item:
     """A message with its position in the session and the tokens of its rendered form.
 
-    Empty `content` means that nobody has to read it; only its position counts. `part`: it is one of several of
+    Empty `content` means that the model need not read it; only its position counts. `part`: it is one of several of
     a long message; `last` is False where others follow.
     """
 

@@ -49,8 +49,8 @@ class _Reading:
 class Feed:
     """Reads files as sessions, and notes each file that `history` then holds as a whole.
 
-    `form` is the format of all files, None where their content tells. `progress` is told of each file before it is
-    opened. What can't be read is told to `report`.
+    `form` is the format of all files, None where their content tells. `progress`
+    receives each file before it is opened, `report` what can't be read.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Feed:
         self._fault: TranscriptError | None = None
 
     def find(self, paths: Iterable[Path | File], *, quiet_at: datetime | None = None) -> list[File]:
-        """List the files at `paths` that history does not hold as they stand, in the order of their last messages.
+        """List the files at `paths` whose current content is not in history yet, sorted by their last messages.
 
         With `quiet_at`, those written to within `idle_hours` before it are left out. A path that holds no transcript
         is told to `report` as long as another does; else TranscriptError.
@@ -135,7 +135,7 @@ class Feed:
         return self._left_out
 
     def _tell_apart(self) -> None:
-        """Report in a line each what lies among transcripts and is none, and what needs a reader that is not there."""
+        """Report files that are not transcripts, and formats whose reader is not installed, in one line each."""
         for (title, needs), count in self._unreadable.items():
             files = "1 transcript is" if count == 1 else f"{count:,} transcripts are"
             self.report(Diagnostic(title, 0, f"{files} passed over, which need {needs}"))
@@ -164,7 +164,7 @@ class Feed:
         self._seen.note(reading.file.name, reading.file.look, positions)
 
     def _sessions(self, reading: _Reading) -> Iterator[Talk]:
-        """Yield the sessions of a file; one whose messages don't stand together is given again, whole, at the end."""
+        """Yield the sessions of a file; one whose messages are not contiguous is yielded again, whole, at the end."""
         for key, group in groupby(self._counted(reading), key=itemgetter(0)):
             if key in reading.given:
                 reading.scattered[key] = None
@@ -246,4 +246,4 @@ class _Replayed:
 
 
 def _silent(diagnostic: Diagnostic) -> None:
-    """Diagnostics of a second reading were told at the first."""
+    """Drop the diagnostics of a second reading: the first one reported them."""

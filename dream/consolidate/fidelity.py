@@ -21,11 +21,11 @@ from dream.text.days import spelled
 from dream.text.tongues import guess
 from dream.text.words import forget, table
 
-FEW = 1 / 4  # of what was said exactly; a summary that bears out less is none to trust,
-LEAST = 2  # where it lacks so much, or
-HARD = 3  # something of this weight: one number or name may well be small talk
-ADDED_CHARS = 1_200  # of the sentences that go in beside such a summary
-FORGET_CHARS = 120  # at the beginning of what is said next, where it says that this is to be forgotten
+FEW = 1 / 4  # share of the exact details; a summary that keeps less is rejected,
+LEAST = 2  # if at least this many are missing, or
+HARD = 3  # one of at least this weight is: a single number or name may be small talk
+ADDED_CHARS = 1_200  # characters of the user's sentences that are added to such a summary
+FORGET_CHARS = 120  # characters at the start of the next message that are searched for a request to forget
 
 _SUFFIXES = "py|js|ts|tsx|md|json|ya?ml|toml|sh|sql|csv|txt|go|rs|java|cpp|html|css|ini|cfg|conf|lock|pdf|ipynb|db|env"
 _HOUR = re.compile(r"(\d+)(?::(\d\d))? ?([ap])?.*")
@@ -82,7 +82,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A sentence of a user's own in which something exact stands, and the message that it was said in."""
+    """A user's own sentence that contains an exact detail (a number, a name), and the message it is from."""
 
     place: int
     text: str
@@ -92,14 +92,14 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How a summary does justice to what was said exactly: all of that, and what it lacks."""
+    """The exact details that the users stated, and those that a summary lacks."""
 
     said: Sequence[Stated]
     missing: Mapping[tuple[str, str], int]  # the weight of each thing that is lacking
 
     @property
     def poor(self) -> bool:
-        """Return whether too little is borne out for the summary to be trusted."""
+        """Return whether the summary keeps too few of the details."""
         all_of_it = {thing.key for one in self.said for thing in one.things}
         if len(self.missing) < LEAST and max(self.missing.values(), default=0) < HARD:
             return False
@@ -112,7 +112,7 @@ class Check:
 
 
 def stated(messages: Mapping[int, Message]) -> list[Stated]:
-    """Return the sentences of the users' own in which something exact stands, in order."""
+    """Return the users' own sentences that contain an exact detail, in order."""
     found: list[Stated] = []
     users = [(place, one) for place, one in messages.items() if one.role == "user" and one.content]
     for at, (place, message) in enumerate(users):
@@ -228,7 +228,7 @@ class SummaryText:
         return any(self._says(form, _DIGITS) for form in {own, digits, re.sub(r"[.,](?=\d{3}\b)", "", digits)})
 
     def _says(self, part: str, joined: frozenset[str]) -> bool:
-        """Return whether `part` stands there without a character of `joined` on either side."""
+        """Return whether `part` occurs without a character of `joined` on either side."""
         places = (found.start() for found in re.finditer(re.escape(part), self.text))
         ends = ((self.text[at - 1 : at], self.text[at + len(part) : at + len(part) + 1]) for at in places)
         return any(before not in joined and after not in joined for before, after in ends)

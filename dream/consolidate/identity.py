@@ -156,7 +156,7 @@ def _compared(history: History, key: str, messages: Iterable[Message], position:
 
 
 def digests(entry: Entry) -> list[str]:
-    """Return the digests of the messages that an entry stands for."""
+    """Return the digests of the messages that an entry summarises."""
     return [entry.ids[at : at + DIGEST_CHARS] for at in range(0, len(entry.ids), DIGEST_CHARS)]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
 
 SEEN = "sources"  # a document in the index
-DATABASES = (".db", ".sqlite", ".vscdb")  # what their writers add stands in a second file at first
+DATABASES = (".db", ".sqlite", ".vscdb")  # new rows are in a second file at first (the write-ahead log)
 
 Look = tuple[int, ...]
 SOON = 7  # days: what its agent deletes until then is named
@@ -138,7 +138,7 @@ class File(NamedTuple):  # a dataclass takes three times as long to make, and th
 def files(paths: Iterable[Path | File], report: Report) -> list[File]:
     """List the transcript files at `paths`, each once.
 
-    A path that holds none is told to `report` as long as another does; else TranscriptError.
+    A path without transcripts is reported; raises TranscriptError if no path has any.
     """
     found: dict[str, File] = {}
     first: TranscriptError | None = None
@@ -178,7 +178,7 @@ def quiet(found: Iterable[File], now: datetime, idle_hours: float) -> list[File]
 
 
 def in_order(found: list[File], settings: Settings) -> list[File]:
-    """Sort files by when their last message was: what was said later is to stand later in history."""
+    """Sort files by the time of their last message, so that history is in order of time."""
     if len(found) < 2:
         return found
     zone = settings.zone()
@@ -186,7 +186,7 @@ def in_order(found: list[File], settings: Settings) -> list[File]:
 
 
 def without_file_name(name: str, error: TranscriptError) -> str:
-    """Return what an error says of a file without the file's name, which stands before it already."""
+    """Return an error's message without the file's name, which the report already begins with."""
     return str(error).removeprefix(f"{name} ")
 
 

@@ -20,8 +20,8 @@ from dream.transcripts.turns import role
 from dream.workspace import files
 
 LEAST = 2  # facts in a row, line for line as memory has them; one alone may be the user's own wording
-PROMPT_LINE = 40  # characters of a line of a prompt that nobody types by chance
-NAME_CHARS = 100  # of a speaker's name, which stands before each part of what was said
+PROMPT_LINE = 40  # characters; a user rarely types a whole prompt line of this length by chance
+NAME_CHARS = 100  # characters of a speaker's name, which prefixes each part of the message
 
 _SPEAKERS: tuple[Role, ...] = ("user", "assistant", "tool")
 _SECTIONS = re.compile(
@@ -94,7 +94,7 @@ def _is_fact(line: str) -> bool:
 
 
 def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = frozenset()) -> Message:
-    """Return `message` as it may be summarised; its content is empty where nobody has to read it.
+    """Return `message` as it may be summarised; its content is empty where the model need not read it.
 
     System messages, recalled memory (`<dream-memory>` and the like, what a tool that asks memory answers, and passages
     of the lines that are `known` to be memory's), inline images and control characters go; secrets are replaced by

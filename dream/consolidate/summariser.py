@@ -34,15 +34,15 @@ from dream.settings import EMBEDDED, Settings
 from dream.text.words import coverage
 from dream.workspace.files import read_note, write_note
 
-CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; from more, each is told in less detail
+CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; a longer chunk loses details
 LEAST_TOKENS = 256  # of messages in one call, however small the window
 RETRY_TOKENS = 500  # of the rejected answer and what was wrong with it
 RETRY_SENTENCE_TOKENS = 100  # of these for the sentence round it
 TEMPLATE_TOKENS = 100  # of the section's tags and the provider's own marks between messages
 WINDOW_SHARE = 0.95  # what a tokenizer that isn't the model's own may be wrong by
 HALVINGS = 2  # of a chunk that turns out too long for the model
-RAW_CHARS = 16_000  # of one entry: a page that a prompt can hold beside others
-SLACK_TOKENS = 200  # a chunk of a few words may need more than its own length to be told in whole sentences
+RAW_CHARS = 16_000  # of one entry, so that a prompt can hold several
+SLACK_TOKENS = 200  # the summary of a very short chunk may be longer than the chunk
 ECHO_SHARE = 0.5  # of an answer's lines that are lines of the prompt's own making
 SAID = 0.5  # of an example's words that the conversation must hold for it to be a fact of the conversation too
 # How often a model that fails is asked again: a night with the provider down must not be spent on waiting.
@@ -101,7 +101,7 @@ def _bare(text: str) -> str:
 
 
 def _is_example(line: str, prompt: str, conversation: str) -> bool:
-    """Return whether `line` is one of the prompt, with whatever numbers, that the conversation does not bear out."""
+    """Return whether `line` copies a line of the prompt, numbers aside, that the conversation does not support."""
     fact = without_citation(line)[0].strip()
     return _numberless(fact) in _examples(prompt) and coverage(fact, conversation) < SAID
 
@@ -264,7 +264,7 @@ class EntryGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """A summary that counts: its text, how much of what was said exactly it bears out, and the model that wrote it."""
+    """A usable summary: its text, how many of the exact details it keeps, and the model that wrote it."""
 
     text: str
     check: fidelity.Check
@@ -272,7 +272,7 @@ class _Summary:
 
     @property
     def poor(self) -> bool:
-        """Return whether it leaves out too much; the embedded model quotes, and is taken at its word."""
+        """Return whether it omits too many details; the embedded model only quotes, and is not checked."""
         return self.model != EMBEDDED and self.check.poor
 
 
@@ -322,12 +322,12 @@ class Summariser:
         return max(LEAST_TOKENS, min(CHUNK_TOKENS, window - own))
 
     def item(self, position: int, message: Message) -> Item:
-        """Prepare the message at `position` for the model and count it; one that nobody has to read costs 1."""
+        """Prepare the message at `position` and count its tokens; one that the model need not read costs 1."""
         ready = prepare(message, self._patterns, self._known)
         return Item(position, ready, self._tokens(position, ready) if ready.content else 1)
 
     def batches(self, items: Sequence[Item]) -> Iterator[EntryGroup]:
-        """Yield what stands for `items` in history, in order; append each batch before asking for the next.
+        """Yield the entries for `items`, in order; the caller appends each batch before it asks for the next.
 
         The parts of one long message come as one batch, so that they are in history together or not at all.
         """
@@ -434,7 +434,7 @@ class Summariser:
         return _Summary(text, fidelity.check(text, stated if text or name != EMBEDDED else ()), name)
 
     def _left_out(self, check: fidelity.Check) -> str:
-        """Return a sentence that names what a summary leaves out, as much of it as the retry has room for."""
+        """Return a sentence that names what a summary omits, as much of it as fits into the retry."""
         room = RETRY_TOKENS - RETRY_SENTENCE_TOKENS
         named: list[str] = []
         for one in check.left_out:

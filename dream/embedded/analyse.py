@@ -20,7 +20,7 @@ from dream.text.tongues import main, plain
 from dream.text.words import heading, standing
 
 OWN = ("home", "job", "name", "birthday")  # attributes that are the user's own
-STRONGLY = 0.5  # of the words of the shorter of two statements that they share, for the later to replace the earlier
+STRONGLY = 0.5  # a later statement replaces an earlier one that shares this part of the shorter one's words
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")
 _SECTIONS = {
     "person": "People",

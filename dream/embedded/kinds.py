@@ -147,7 +147,7 @@ def _cues(said: str, code: str) -> tuple[str, ...]:
 
 
 def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
-    """Yield what a sentence has beside its words: phrases of the tables, signs, length, what stood before it."""
+    """Yield a sentence's features besides its words: phrases of the tables, signs, length, the message before it."""
     yield "one"
     yield f"l {known.code}"
     cues = _cues(said, known.code)
@@ -189,7 +189,7 @@ def _signs(text: str, said: str, context: str, known: Tongue) -> Iterator[str]:
 
 
 def names(person: Literal["first", "second"], said: str, known: Tongue) -> bool:
-    """Return whether a sentence made `plain` names a person, in its own language or in a learnt one: people mix them."""
+    """Return whether a sentence made `plain` names a person, in its own or any learnt language: people mix them."""
     if not _pronouns(person, known.code, wide=False).isdisjoint(said.split()):
         return True
     return known.wide and any(map(said.__contains__, _pronouns(person, known.code, wide=True)))

@@ -23,7 +23,7 @@ SURE, WORDS = 0.7, 3  # of the same, and content words in it, for it to be a lin
 LEAST = 12  # characters of a sentence of one of several people, if it names nothing
 ASKED_RULE = 0.85  # of belief that a question asks for something for good: "would you keep it short from now on?"
 RULE, RULE_STANDING = 0.6, 0.35  # of belief that it is a rule; where a word says that it holds from now on
-READ = 40_000  # characters of one message: nobody types more
+READ = 40_000  # characters of one message that are read: users don't type more
 WIDTH = 240  # characters of a line of two sentences
 BOTH = 140  # of the same where friends tell each other what they did, and neither sentence needs the other
 HEADING = 140  # characters of the heading of a list that its items are shown with
@@ -31,7 +31,7 @@ OF_RULE = 0.1  # of belief that it is a rule, from which a fragment behind one b
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
 POINTING = 80  # of one that begins with a word for it: "that goes for every screen"
 SCRAP = 24  # characters of a sentence that says little without the one before it: "port stays", "£27 an hour"
-BRIEF = 32  # characters of a rule that is told in one line with the one beside it: "Never delete it. Move it, always"
+BRIEF = 32  # characters of a rule that shares a line with its neighbour: "Never delete it. Move it, always"
 PERSONAL = ("person", "preference")
 NOT_ONES_OWN = ("opinion", "quotation", "joke")  # what a sentence was taken for that what leans on goes with
 WORTH = {
@@ -212,7 +212,7 @@ def _asks(text: str) -> bool:
 
 
 def _is_claimed(turn: _Turn, one: Sentence) -> bool:
-    """Return whether a sentence is its speaker's claim: nobody else's words, and nothing only dreamt or played."""
+    """Return whether a sentence is its speaker's own claim: not a quotation, not a dream, not role-play."""
     return quoted_share(one.text) <= 0.55 and (bool(turn.speaker) or not is_supposed(one.text))
 
 
@@ -244,7 +244,7 @@ def _told(guessed: kinds.Guess) -> str:
 
 
 def _fit(text: str) -> str:
-    """Return the heading of a list as it stands in brackets before an item."""
+    """Return the heading of a list, shortened to fit in brackets before an item."""
     text = text.translate(str.maketrans("[]", "  ")).strip(" *#>-")
     text = " ".join(text.split())
     if len(text) <= HEADING:
@@ -254,7 +254,7 @@ def _fit(text: str) -> str:
 
 
 def _in_a_breath(last: Statement, one: Sentence, stated: Statement, turn: _Turn) -> bool:
-    """Return whether two rules stand side by side in a line, and one of them is brief."""
+    """Return whether two rules are neighbours in a line, and one of them is brief."""
     brief = min(len(last.text), len(stated.text)) * (2 if turn.known.wide else 1) < BRIEF
     return stated.kind == "rule" and brief and turn.said.text[last.span[1] : one.start].strip("\t ") == ""
 

@@ -23,7 +23,7 @@ _ENTRY = re.compile(
 _NUMBER = re.compile(r"^P?[SUM]\d+ ", re.M)  # of a line of a file
 _CITES = re.compile(
     r" \((?:\d+, )*\d+(?:, [^()\d][^()]{0,120})?\)$"
-)  # at the end of a line: the messages that it rests on
+)  # at the end of a line: the messages that it is based on
 _FILE = re.compile(r'^<file path="([^"\n]*)">\n?', re.M)
 
 

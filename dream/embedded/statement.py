@@ -61,7 +61,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """A line to add to a file, with the cursors that it rests on and the old lines whose place it takes."""
+    """A line to add to a file, with the cursors it is based on and the old lines that it replaces."""
 
     file: MemoryFile
     statement: Statement

@@ -37,7 +37,7 @@ class Tongue:
     wide: bool
 
     def has(self, name: str, plain: str) -> bool:
-        """Return whether a phrase of the cues `name` stands in a text made `plain`."""
+        """Return whether a text made `plain` contains a phrase of the cues `name`."""
         return any(map(plain.__contains__, self.cues[name]))
 
     def without_aims(self, plain: str) -> str:
@@ -49,7 +49,7 @@ class Tongue:
 
 @cache
 def tongue(code: str) -> Tongue:
-    """Return the table of a language; English stands in for one that has none."""
+    """Return the table of a language; English for a language without one."""
     code = code if code in codes() else "en"
     text = (Path(__file__).parent / "tables" / f"{code}.toml").read_text(encoding="utf-8")
     table: dict[str, Any] = tomllib.loads(text)

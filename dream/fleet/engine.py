@@ -250,13 +250,13 @@ class Queue:
         return len(ids)
 
     def tidy(self, now: datetime) -> None:
-        """Delete nights that ended long ago, and numbers that nobody changes any more."""
+        """Delete nights that ended long ago, and rows of limits that are no longer updated."""
         before = (now - KEPT).astimezone(UTC).isoformat()
         self.delete([one.workflow_id for one in self._nights(completed_before=before, limit=10_000)])
         self.ledger.tidy()
 
     def scrub(self, *, full: bool = False) -> None:
-        """Leave nothing of what was deleted in SQLite's file; on Postgres free its space, or, `full`, rewrite tables.
+        """Erase deleted rows from SQLite's file; on Postgres free their space, or with `full` rewrite the tables.
 
         Postgres keeps what was deleted in its tables' files until they are rewritten, and in its write-ahead log and
         its backups until these go.
@@ -272,7 +272,7 @@ class Queue:
                 plain.execute("VACUUM")
 
     def delete_ended(self, ids: list[str]) -> None:
-        """Delete those of the nights that have ended; leave the others in `ids`."""
+        """Delete the nights of `ids` that have ended, and keep only the others in `ids`."""
         if not ids:
             return
         ended = {one.workflow_id for one in self._nights(workflow_ids=ids, status="SUCCESS")}
@@ -341,7 +341,7 @@ def _adopted(one: WorkflowStatus) -> EnqueueOptions:
 
 
 class Worker:
-    """Runs nights of the roots that it sees, `jobs` at a time, until it is told to stop.
+    """Runs nights of the roots that it sees, `jobs` at a time, until `stop` is called.
 
     `tell` is given each workspace and how its night went, from several threads. A night whose provider does not answer
     is put back with a delay, `again` times at most.
@@ -534,7 +534,7 @@ class _Alive:
 
 
 def _with_driver(url: str) -> str:
-    """Add the driver that DBOS ships to a database URL; raises DreamError for what is none."""
+    """Add the driver that DBOS ships to a database URL; raises DreamError if `url` is not one."""
     try:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError as error:

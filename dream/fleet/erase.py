@@ -83,7 +83,7 @@ def erase(
                 nights += queue.forget(member.keys)
                 hashes = _hashes(member.path, key)
                 trust.forget(member.path, trust.state_directory(os.environ))  # a note that holds its path
-                # 2. It leaves its place in one step: a crash leaves it whole, or for the next erasure to finish.
+                # 2. Move it away in one step: after a crash it is whole, or the next erasure finishes the work.
                 left.append(_moved(member, signed, now))
         except Busy as error:
             busy.append((member, error))
@@ -122,7 +122,7 @@ def erase(
 
 
 def owned(tenant: str, roots: Sequence[Root]) -> list[Member]:
-    """Return a tenant's workspaces; raises UsageError where it is not clear of one whose it is."""
+    """Return a tenant's workspaces; raises UsageError where the owner of one is ambiguous."""
     found: list[Member] = []
     unclear: list[tuple[Member, tuple[str, ...]]] = []
     wrong: list[Wrong] = []
@@ -146,7 +146,7 @@ def owned(tenant: str, roots: Sequence[Root]) -> list[Member]:
 
 
 def held(member: Member, command: str, now: datetime) -> ExitStack:
-    """Hold a workspace's lock for a block; raises Busy. A lock that can't be opened, as behind a link, nobody holds."""
+    """Hold a workspace's lock for a block; raises Busy. A lock that can't be opened (a link) counts as free."""
     stack = ExitStack()
     with suppress(WorkspaceError):
         stack.enter_context(run_lock(member.path / ".dream", command, now=now))
@@ -154,7 +154,7 @@ def held(member: Member, command: str, now: datetime) -> ExitStack:
 
 
 def proves(receipt: Path, tenant: str) -> bool:
-    """Return whether a receipt is that of a tenant; only with the key of the user who erased it can this be told."""
+    """Return whether a receipt is that of a tenant; this needs the key of the user who erased it."""
     return hmac.compare_digest(str(orjson.loads(contents(receipt))["tenant"]), _sign(_key(), tenant))
 
 

@@ -24,7 +24,7 @@ from dream.reports import Usage
 
 T = TypeVar("T")
 
-BURST = 1.0  # seconds of a rate that may be saved up while nobody calls
+BURST = 1.0  # seconds of a rate that may be saved up between calls
 LEARNT = 0.1  # how much one bill counts in what is expected of the next
 NAP = 0.5  # seconds after which whoever waits looks again: another's refund may have come
 MINUTE = 60.0
@@ -33,7 +33,7 @@ OUTAGE = 600.0  # seconds for which a database that does not answer is waited fo
 LONGEST_NAP = 2.0  # seconds between two tries meanwhile
 FAULTS = 5  # calls in a row without an answer, after which a provider is asked only now and then
 PAUSE = 60.0  # seconds between two such tries
-KEPT = 3 * 86400.0  # seconds for which numbers that nobody changes are kept
+KEPT = 3 * 86400.0  # seconds after its last update for which a row is kept
 CALL = 3600.0  # seconds after which a call under way is not believed any more
 ROWS = 1_000  # rows of one statement
 
@@ -66,7 +66,7 @@ _REACH = sa.text(
     "value = CASE WHEN dream_fleet.value < :least THEN :least ELSE dream_fleet.value END + :more, at = :at"
 )
 _CHANGE = sa.text("UPDATE dream_fleet SET value = value + :value WHERE name = :name")
-PASSING = ("spent:", "known:", "turn:", "down:", "worker:")  # rows that go when nobody changes them any more
+PASSING = ("spent:", "known:", "turn:", "down:", "worker:")  # rows that are deleted some time after their last update
 
 
 class Ledger:
@@ -179,7 +179,7 @@ class Ledger:
         self._known = (-inf, {})
 
     def tidy(self) -> None:
-        """Delete numbers that nobody has changed for days, and calls that nobody can be waiting for."""
+        """Delete rows that were not updated for days, and calls whose caller must have ended."""
 
         def change(connection: sa.Connection) -> None:
             now = self._now(connection)
@@ -281,7 +281,7 @@ class Ledger:
     def _of_day(
         self, connection: sa.Connection, call: GrantedCall, day: Mapping[str, float], found: Mapping[str, Any]
     ) -> float | str:
-        """Return 0 where a tenant's day has room, below 0 where calls under way may leave some, else why not."""
+        """Return 0 where a tenant's day has room, below 0 where calls under way may free some, else the reason."""
         asked = call.asked
         if not any(day.values()):
             return 0.0

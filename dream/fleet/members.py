@@ -122,7 +122,7 @@ class Member:
 
     @property
     def directory(self) -> str:
-        """The directory under the root in which it lies."""
+        """The directory under the root that contains it."""
         return self.name.partition("/")[0]
 
     def claims(self, setting: str) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class Note:
     files: str = ""
     due: float = 0.0
     failed: tuple[str, ...] = ()
-    tries: int = 0  # to begin its night, since one ended: a worker that dies ends none
+    tries: int = 0  # attempts at its night since one last ended: a worker that dies ends none
     settings: str = ""
     tenant: str = ""
     zone: str = ""

@@ -86,7 +86,7 @@ def due(
 def _each(
     roots: Sequence[Root], looked: Looked, night: Callable[[Member, Note | None], Waiting | None]
 ) -> Iterator[Waiting]:
-    """Ask each workspace by itself for its `night`: what is wrong with one stops no other."""
+    """Call `night` for each workspace and yield what it returns; a fault in one does not stop the others."""
     for member in members.beneath(roots, looked.wrong):
         looked.workspaces += 1
         found = None

@@ -217,7 +217,7 @@ class _NightPipe:
 
 @dataclass(slots=True)
 class _WorkerPipe:
-    """The worker as a night sees it: asked before each call and told each bill, from several threads."""
+    """The worker as a night sees it: it permits each call and books each bill, from several threads."""
 
     pipe: Connection
     asked: Callable[[str, Usage], Asked]
@@ -250,7 +250,7 @@ class _WorkerPipe:
 
     @property
     def why(self) -> str:
-        """Return which of the limits it was that let it not go on; "" for none."""
+        """Return which of the limits stopped it; "" for none."""
         return self.refused if self.ending == "bounded" else ""
 
     @property
@@ -455,7 +455,7 @@ def _warm() -> None:
     from dream.nights import nightly
 
     now = datetime.now(UTC)
-    # No room, or no git: each night will tell.
+    # No room, or no git: each night reports that itself.
     with suppress(DreamError, OSError), tempfile.TemporaryDirectory(prefix="dream-fleet-") as folder:
         workspace = Workspace(Path(folder, "workspace"))
         workspace.complete(now)

@@ -103,7 +103,7 @@ def remember(roots: Sequence[Root], url: str | None) -> None:
 
 
 def is_there(roots: Sequence[Root], url: str | None) -> bool:
-    """Return whether a database is named or remembered, or one lies in the first root."""
+    """Return whether a database is named or remembered, or the first root contains one."""
     known = url or any(members.known(root.path)[0] for root in roots)
     return bool(known or (roots[0].path / FOLDER / "fleet.sqlite").exists())
 

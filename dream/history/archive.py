@@ -120,7 +120,7 @@ def beginning(descriptor: int, end: int, *, dreamt: int, budget: int) -> list[Mo
 
 
 def move(descriptor: int, end: int, history: Path, folder: Path, parts: Sequence[MovedPart]) -> None:
-    """Put `parts` in the archive, and leave the rest, up to `end`; raises OSError, and then nothing is lost."""
+    """Move `parts` to the archive and keep the rest, up to `end`, in the log; loses nothing when it raises OSError."""
     start = 0
     for part in parts:
         path, number = folder / f"history-{part.first}-{part.last}.jsonl", 1

@@ -17,7 +17,7 @@ CHECKSUM = re.compile(rb',\s*"checksum"\s*:\s*"([0-9a-f]{8})-([0-9a-f]{8})"\s*\}
 _FIELD = 32  # bytes of the checksum as we write it, to the end of the line
 _END = 72  # bytes in which both keys fit
 OWN = slice(-11, -3)  # of a whole line of ours: its own checksum
-FIRST = b"00000000"  # stands for the line before where there is none
+FIRST = b"00000000"  # used as the previous line's checksum for the first line
 
 
 def sealed(row: bytes, before: bytes) -> bytes:
@@ -47,6 +47,6 @@ def is_as_written(line: bytes, found: re.Match[bytes]) -> bool:
 
 
 def more_after(line: bytes) -> int:
-    """Return how many lines of the same append follow this one (0: it is the last, or stands alone)."""
+    """Return how many lines of the same append follow this one (0: it is the last, or the only one)."""
     found = MORE.search(line, max(0, len(line) - _END))
     return int(found[1]) if found else 0

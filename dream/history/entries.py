@@ -34,7 +34,7 @@ _OLDER_VOICES: tuple[tuple[str, Voice], ...] = (
     ("by_others", "tool"),
 )
 _OLDER_CODES: Mapping[str, Voice] = {"u": "user", "a": "agent", "t": "tool", "p": "pasted"}
-OLDER_QUOTE = "    > "  # before the user's own sentence, under the line that rests on it
+OLDER_QUOTE = "    > "  # before the user's own sentence, below the line that is based on it
 
 
 class BrokenRow(ValueError):

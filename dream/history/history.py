@@ -301,7 +301,7 @@ class History:
             return _counted(view.descriptor, view.start, view.end, 0)
 
     def backlog(self, cursor: int) -> tuple[int, int]:
-        """Return how many entries and tokens stand above `cursor`, archived ones too; of a LARGE log an estimate."""
+        """Return how many entries and tokens follow `cursor`, archived ones too; of a LARGE log an estimate."""
         with explained("read", self.path, HistoryError), self._view() as view:
             parts = view.parts(lambda file: file.last > cursor)
             counts = [_counted(descriptor, start, end, cursor) for _, descriptor, start, end in parts]
@@ -321,7 +321,7 @@ class History:
             return self._writer.archive(dreamt, budget_tokens, now)
 
     def flaws(self, *, archive: bool = True) -> list[Diagnostic]:
-        """Read every byte of the log and its archive, and say what is damaged, changed or gone; [] where nothing is.
+        """Read every byte of the log and its archive, and return what is damaged, changed or missing; [] if nothing is.
 
         Gone is what a cursor was given out for (`.cursor`, `.dream_cursor` and the names of archive files say so too)
         and no line has any more. Of lines at most MOST_REPORTS are told. Without the `archive`, whose files have to be
@@ -421,7 +421,7 @@ class History:
         What comes when `session` is in history already goes under `later`, where that is given. `day` is that of what
         has no date. Returns what was imported now.
         """
-        from dream.history import legacy  # on most nights nobody has written to them
+        from dream.history import legacy  # on most nights they have not changed
 
         text = legacy.decoded(read_bytes(path) or b"")
         keys = [re.escape(key) for key in (session, later) if key]
@@ -501,7 +501,7 @@ class History:
         return self._sessions.tails(view, [session])[session]
 
     def _torn(self) -> int:
-        """Return how many bytes stand behind the last whole append."""
+        """Return how many bytes follow the last complete append."""
         try:
             with opened(self.path) as descriptor:
                 return size_of(descriptor) - settled_end(descriptor, 0, size_of(descriptor))

@@ -120,7 +120,7 @@ class Messages:
         self._left = None
 
     def paths(self) -> list[Path]:
-        """Return the files, oldest first; none where the folder is no folder of the user's own."""
+        """Return the files, oldest first; none where the folder is a link or another user's."""
         try:
             check_folder(self.folder)
             return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
@@ -303,7 +303,7 @@ def _settle(path: Path, aside: Path, now: datetime) -> None:
 
 
 def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
-    """Return what stands near the end of a file beyond where the sessions of history are."""
+    """Return the messages near the end of a file whose positions are beyond those of their sessions in history."""
 
     left: set[tuple[str, int]] = set()
     known: dict[str, int] = {}

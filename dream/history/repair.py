@@ -70,7 +70,7 @@ def find(descriptor: int, size: int, chain: Chain) -> Damage:
 
 
 def _everything() -> list[CursorRange]:
-    """Return every loss there may be, so that a chain tells of checksums only."""
+    """Return every possible loss, so that a chain reports checksums only."""
     return [(1, HIGHEST)]
 
 
@@ -167,7 +167,7 @@ def _tell_copies(descriptor: int, size: int, damage: Damage) -> None:
 
 
 def _renumbered(line: bytes, cursor: int) -> bytes:
-    """Give a line another cursor and leave every other field as it is."""
+    """Give a line another cursor and keep every other field."""
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError:  # readable only with leniency

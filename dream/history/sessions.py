@@ -59,7 +59,7 @@ class Known:
 class SessionTails:
     """The sessions of one log, whose archive lies in `folder`; threads may share it.
 
-    `tell` is told, of which file and what, before much of the archive is read.
+    `tell` is called with the file and the reason before much of the archive is read.
     """
 
     def __init__(self, index: Index, folder: Path, tell: Callable[[str, str], None]) -> None:

@@ -129,7 +129,7 @@ class Writer:
         return sum(part.entries for part in parts)
 
     def repair(self, now: datetime) -> int:
-        """Set aside what is no entry and renumber what stands out of order; return how many lines that were.
+        """Set aside invalid lines and renumber those out of order; return how many lines were changed.
 
         Checksums continue the line before again, and what is gone is noted as lost.
         """
@@ -233,7 +233,7 @@ class Writer:
         return size
 
     def _open(self) -> None:
-        """Open the file that the name stands for now, or make it."""
+        """Open the file that now has this name, or create it."""
         try:
             inode = self._path.stat().st_ino
         except FileNotFoundError:

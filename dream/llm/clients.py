@@ -242,7 +242,7 @@ CLIENTS = {
 
 
 class ClientModel:
-    """An agent client behind the door to models. It is asked once for calls of tools, which it writes as JSON."""
+    """An agent client used as a model. It is asked once for calls of tools, which it writes as JSON."""
 
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name

@@ -124,7 +124,7 @@ def quote(text: str) -> str:
 
 
 class Pause:
-    """Until when nobody asks a model that is overloaded: what one of several threads was told holds for all.
+    """Until when an overloaded model is not called: the wait that one thread was given holds for all threads.
 
     Moments are monotonic seconds.
     """

@@ -92,7 +92,7 @@ def _keys(environ: Mapping[str, str]) -> Iterator[FoundModel]:
             yield FoundModel(name, "key", name.partition("/")[0], variable, True, price.window, price.cost(NIGHT))
 
 
-# Local servers, at the addresses at which they listen unless told otherwise.
+# Local servers, at the addresses at which they listen by default.
 
 
 def _ollama(base: str) -> Iterator[FoundModel]:

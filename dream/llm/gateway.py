@@ -273,7 +273,7 @@ class LiteLLMModel:
 
 
 def shielded(messages: Sequence[ChatMessage], patterns: Sequence[str]) -> list[ChatMessage]:
-    """Return `messages` with a mark in the place of each secret; `patterns` are those of the settings.
+    """Return `messages` with a mark instead of each secret; `patterns` are those of the settings.
 
     What leaves this machine holds no secret, wherever it stands: in a memory file, in a tool's answer, in a call.
     """
@@ -374,7 +374,7 @@ def _whole(value: object) -> int:
 
 
 def _answered(litellm: Any, request: dict[str, Any], *, streamed: bool) -> Any:
-    """Make the request; a streamed answer is put together again, and is None where nothing came to its end."""
+    """Make the request; a streamed answer is joined to a whole one, and is None where it did not end."""
     if not streamed:
         return litellm.completion(**request)
     stream = litellm.completion(**request, stream=True, stream_options={"include_usage": True})

@@ -17,7 +17,7 @@ from dream.settings import EMBEDDED, Job, Settings, is_client
 if TYPE_CHECKING:
     from dream.workspace.bills import Bills
 
-FREE = EMBEDDED  # the model whose tokens nobody pays for; a bound against bills leaves them out
+FREE = EMBEDDED  # the free model; a bound on costs does not count its tokens
 PAID = "paid"  # all others
 LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be said
 MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks

@@ -69,7 +69,7 @@ def _watching(plain: Callable[[Any, httpx.Request], httpx.Response]) -> Callable
 
 
 class _Bounded(httpx.SyncByteStream):
-    """The bytes of an answer, unpacked if need be, until they are too many or nobody waits for them."""
+    """The bytes of an answer, unpacked if need be, until they are too many or the caller has given up."""
 
     def __init__(self, stream: Any, watch: Watch, packed: bool) -> None:
         self._stream, self._watch = stream, watch
@@ -90,7 +90,7 @@ class _Bounded(httpx.SyncByteStream):
 
 
 def _stays(asked: httpx.URL, location: str) -> bool:
-    """Return whether a redirect leads to the same server, or to its encrypted door."""
+    """Return whether a redirect leads to the same server, or to its HTTPS port."""
     target = asked.join(location)
     if target.host != asked.host:
         return False

@@ -24,9 +24,9 @@ HitKind = Literal["memory", "history", "message"]
 KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
 
 MACHINES = "machines"  # in memory/: what other machines have heard
-CALL = "→ "  # how the line begins in which an agent calls a tool
+CALL = "→ "  # how a line with an agent's tool call begins
 LISTED = 300  # characters of a hit's text in a list
-TWICE = 0.8  # of a hit's words that stand in one before it: then it is told already
+TWICE = 0.8  # share of a hit's words found in an earlier hit, from which it is a repetition
 LONGEST = 80  # characters of a citation that an error repeats
 WORDS = 64  # of a query that are marked in a text
 
@@ -188,12 +188,12 @@ def no_longer(hit: Hit) -> str:
 
 
 def excerpt(text: str, query: str) -> str:
-    """Return as much of a long text as a list shows: where most words of the query stand together."""
+    """Return as much of a long text as a list shows: the passage with most words of the query."""
     return window(text, words_of(query), LISTED)
 
 
 def window(text: str, wanted: re.Pattern[str], size: int) -> str:
-    """Return at most `size` characters of a text, from just before where most different words that are wanted stand."""
+    """Return at most `size` characters of a text, around the passage with most of the wanted words."""
     if len(text) <= size:
         return text
     found = [(one.start(), one[0].lower()) for one in wanted.finditer(text)]

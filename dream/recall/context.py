@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 # What of the memory files is shown where all of it doesn't fit into a prompt. Pure.
 #
-# Rules of SOUL.md come first; then, of the other files together, the statements that tell most for their length, as
-# `ranked` has them. What stands first in its file counts for more, since people and models write so.
+# Rules of SOUL.md come first; then, of the other files together, the statements that say most for their length, as
+# `ranked` has them. Earlier lines of a file count for more: people and models write what matters first.
 
 
 LINE = 8  # characters that a statement costs beyond its own: bullet, newline, attention
 PLENTY = 100_000  # tokens: an empty context of so many says that memory is empty
-LAST = 3 / 4  # what the last statement of a file counts beside the first
+LAST = 3 / 4  # weight of a file's last statement, relative to the first
 _HEADING = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
@@ -123,7 +123,7 @@ def _shown(rows: Sequence[str], parts: Sequence[range]) -> str:
 
 
 def _headings(rows: Sequence[str], kept: Set[int]) -> set[int]:
-    """Return the rows of the headings that something kept stands below."""
+    """Return the rows of the headings above the kept rows."""
     needed: set[int] = set()
     above: list[tuple[int, int]] = []  # level and row
     for number, row in enumerate(rows):
@@ -138,7 +138,7 @@ def _headings(rows: Sequence[str], kept: Set[int]) -> set[int]:
 def undreamt(
     newest_first: Iterable[Entry], dreamt: int, session: str | None = None, beside: str = ""
 ) -> Iterator[Entry]:
-    """Yield the entries above cursor `dreamt` that say something, newest first; not those that `beside` holds whole."""
+    """Yield the entries above cursor `dreamt` that are not empty, newest first, without those that `beside` repeats."""
     from dream.history import legacy
     from dream.history.entries import current
 
@@ -156,7 +156,7 @@ def undreamt(
 
 
 def unsaid(text: str, beside: str) -> str:
-    """Return a memory file without the list lines that a line of `beside` says too, in nearly the same words."""
+    """Return a memory file without the list lines that `beside` repeats in nearly the same words."""
     said = [content_words(line) for line in beside.splitlines()]
     return "\n".join(row for row in text.split("\n") if not (row.startswith("- ") and _said(row, said)))
 

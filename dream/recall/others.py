@@ -26,7 +26,7 @@ class OtherMachine:
 
 
 def machines(workspace: Workspace) -> Iterator[OtherMachine]:
-    """Yield the other machines whose history lies here; none where the workspace is not synced."""
+    """Yield the other machines whose history was synced to this one; none where the workspace is not synced."""
     folder = workspace.memory / MACHINES
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not path.is_symlink() and (path / "machine.json").exists():

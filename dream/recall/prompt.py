@@ -47,10 +47,10 @@ YOUNG = (
 )
 CHARS = 1_000  # of a prompt that are looked at
 HITS = 20
-LOOKED = 3  # of them, in which a word must stand that is not plain
+LOOKED = 3  # of them, of which one must contain a word of the prompt that is not plain
 EXCERPT = 90  # characters of a message, as long as the sentence that says it best is no longer,
 FULLER = 3  # and times as many of the best hit
-SAYING = 3  # words that a message needs which holds none of the prompt's, beside plain ones
+SAYING = 3  # words, other than plain ones, that a message needs if it shares none with the prompt
 ID_CHARS = 8  # of a session's id, at least: a citation opens by its beginning
 
 ENTRIES = 8  # entries of history that are looked at: notes, and what is older than the messages
@@ -258,7 +258,7 @@ def _is_known(hit: Hit, known: Sequence[frozenset[int]]) -> bool:
 
 
 def _is_about(hits: Sequence[Hit], search: Search, found: SearchIndex, prompt: str) -> bool:
-    """Return whether the best hit says much of what a prompt asks, or the prompt names something as it stands there."""
+    """Return whether the best hit covers much of the prompt, or the prompt names something exactly as the hit does."""
     exact = [term for term in search.rare if _EXACT.fullmatch(term)]
     if any(term in terms(hit.text) for term in exact for hit in hits):
         return True
@@ -289,9 +289,7 @@ def _laid_out(shown: Mapping[Hit, str], found: SearchIndex) -> list[str]:
 
 
 def _excerpt(text: str, wanted: Collection[str], room: int) -> str:
-    """Return a text in one line; of one longer than `room` the sentence that says most of what is wanted, and what fits
-    beside.
-    """
+    """Return a text in one line; if it is longer than `room`, its most relevant sentence and the text around it."""
     pieces = [one.text for one in sentences(text) if not one.text.startswith(CALL)]
     if sum(map(len, pieces)) <= room:
         return " ".join(pieces)

@@ -95,10 +95,10 @@ SESSION = 1.0  # what the session's messages add, each of the terms by how many 
 MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
 NAMED = 6.5  # for a speaker whom the query names
 ASKING_TOO = -1.5  # for a message that itself ends by asking
-TELLING = 3.0  # for one that tells a time, where the query asks for one
+TELLING = 3.0  # for one that gives a time, where the query asks for one
 DATED = ((45, 13.0), (400, 5.0))  # for one of a time that the query names: of so many days at most, so much
 SLACK = timedelta(days=3)  # after such a time, in which one still speaks of it
-FOR_FACT = 12.0  # for somebody who tells of himself what is asked of him
+FOR_FACT = 12.0  # for a speaker who states the asked fact about himself
 BESIDE = 0.4  # share of the best score, that a message needs which holds none of the words itself
 MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth keeping
 
@@ -110,10 +110,10 @@ ORDERED = 0.6  # of the best score that a hit needs to be put in the order of da
 END_DAY = date.max.toordinal()
 STRONG = 0.8  # of the older one's score, and
 SAME = 0.8  # of what that holds of the query's terms; or
-ANSWERS, CHANGES = 0.7, 0.5  # of the terms, where the user told both to an agent; and where the newer tells a change
+ANSWERS, CHANGES = 0.7, 0.5  # of the terms, where the user said both to an agent; and where the newer is a change
 ANSWERING = 0.3  # of the older one's score
-CHANGED = 0.55  # of both, where it tells that something is no longer so
-NAMES = 20  # documents: a word that no more of them hold names something, which somebody may have left
+CHANGED = 0.55  # of both, where it says that something is no longer so
+NAMES = 20  # documents: a word in no more than these is a name, of a job or a tool that the user may have left
 MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
 
 PATIENCE = 10.0  # seconds for the vector of a query
@@ -133,7 +133,7 @@ class Wanted:
     session: str | None = None
     source: str | None = None
     speaker: str | None = None
-    as_of: Then | None = None  # memory as it stood then, and what was said until then
+    as_of: Then | None = None  # search memory and messages as they were at that time
     today: date | None = None  # for days that the query names from it: last week; None: as the clock says
     half_life_days: float = 0.0  # after which an entry or a message counts half; 0: age does not count
     mmr: float = 1.0  # below 1, hits unlike those before them come sooner: lambda of maximal marginal relevance
@@ -194,11 +194,11 @@ class Search:
             if workspace and "memory" in wanted.kinds
             else []
         )
-        self.unheld: frozenset[str] = frozenset()  # terms of the query that stand nowhere
+        self.unheld: frozenset[str] = frozenset()  # terms of the query that no document has
         self.rarest = 0.0  # what one of them would weigh
         self.weights, self.rare = self._weighed()
         self._fact = self._asked_fact()
-        self._telling: set[str] = set()  # citations of messages that tell it of whoever says them
+        self._telling: set[str] = set()  # citations of messages that state it about their speaker
         self._all = self._with_akin()
         self._when = holds_any("asks_when", wanted.query[:CHARS])
         self._asked_days = None
@@ -351,7 +351,7 @@ class Search:
         return [*best, *found[NEWEST:]]
 
     def _with_leaving(self, found: list[Hit]) -> list[Hit]:
-        """Put before what somebody told of himself where he tells that it is no longer so, if he doesn't say what."""
+        """Put a message that ends a speaker's earlier fact ("I left") before that fact, if it doesn't name the fact."""
         told = max((hit for hit in found if hit.cite in self._telling and hit.when), key=_when, default=None)
         if told is None:
             return found
@@ -395,7 +395,7 @@ class Search:
         weights = {
             term: _idf(count, size) * (GRAMMAR if KANA.fullmatch(term) else 1.0) for term, count in counts.items()
         }
-        # Of a path that stands there as a part of a longer one all parts do: it is not unheard of.
+        # If a longer path contains this one, it contains all its parts: the path is not unknown.
         in_parts = {term for term in self._asked if not is_cjk(term) and counts.keys() >= {*terms(term)[1:]} != set()}
         self.unheld = frozenset(self._asked) - counts.keys() - in_parts
         self.rarest = math.log(2 * size + 2)
@@ -456,7 +456,7 @@ class Search:
                 left = (set(self.rare) if left is None else left) - held.keys()
 
     def _row_until(self, entry: Entry, row: str) -> date | None:
-        """Return until when a line of an entry held: all of what it rests on has ended."""
+        """Return the day when a line of an entry ended, because all messages it is based on have ended."""
         if self._ended is None or not self._ended.ended:
             return None
         then = self._wanted.as_of.at.date() if self._wanted.as_of else None
@@ -465,7 +465,7 @@ class Search:
         return max((day for day in days if day), default=None) if all(days) else None
 
     def best_line(self, content: str) -> tuple[str, float]:
-        """Return the line of an entry that says most of the query, and its score."""
+        """Return the line of an entry that matches the query best, and its score."""
         row, _, score = next(self._lines_of(content))
         return row, score
 
@@ -477,7 +477,7 @@ class Search:
         yield from sorted(scored, key=lambda one: -one[2])
 
     def _messages(self, limit: int) -> Iterator[Hit]:
-        """Yield the best messages, more than `limit`, for some of them may be told already."""
+        """Yield the best messages, more than `limit`, since some may repeat earlier hits."""
         if "message" not in self._wanted.kinds:
             return
         found = self._index.matches(self._all, MESSAGE, CANDIDATES, self._bounds(), self._within(), self._among)
@@ -567,7 +567,7 @@ class Search:
         }
 
     def _beside(self, place: Found, named: Collection[str]) -> float:
-        """Return what speaks for a message beside its words: who said it, when, and whether it tells or asks."""
+        """Return a message's score for what is not its words: its speaker, its day, and whether it states or asks."""
         score = NAMED if place.speaker and place.speaker.split()[0] in named else 0.0
         score += ASKING_TOO if place.marks & ENDS_ASKING else 0.0
         score += TELLING if self._when and place.marks & TELLS_WHEN else 0.0
@@ -577,7 +577,7 @@ class Search:
 
     @property
     def _asked_days(self) -> Range | None:
-        """One range of days that the query names, while what lies in it is looked for."""
+        """The range of days that the search is limited to for now; the query names it."""
         return self._days
 
     @_asked_days.setter
@@ -618,7 +618,7 @@ class Search:
         return [] if sum(self._index.counts(filed).values()) == self._index.size() else filed
 
     def _is_wanted(self, said: KeptMessage) -> bool:
-        """Return whether a message that stands beside others is one that is asked for; a tool's output is not."""
+        """Return whether a hit's neighbour may be a hit itself; a tool's output may not."""
         asked = self._wanted.speaker
         by = asked is None or asked.casefold() in (said.role, (said.name or "").casefold())
         by = by and self._wanted.scope.holds(said.place)
@@ -640,7 +640,7 @@ class Search:
 
 @cache
 def plain() -> frozenset[str]:
-    """Return the words that stand in prompts of every kind, and say nothing of what they are about."""
+    """Return the words that are common in prompts of every kind and don't show their subject."""
     return frozenset(terms(table()["plain"]))
 
 
@@ -694,7 +694,7 @@ def settings_of(workspace: Workspace) -> Settings | None:
 def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Settings) -> tuple[bytes, list[int]] | None:
     """Return the vector of a query and the messages that are near it; None without a model, or where it is down.
 
-    That is told in one sentence, and the words alone are searched for.
+    Then it is reported in one sentence, and only the words are searched for.
     """
     if not settings.embedding_model or not query.strip():
         return None
@@ -707,7 +707,7 @@ def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Sett
         embedder = open_embedder(quick, open_meter(Bills(workspace.private), settings, datetime.now(UTC)), retries=0)
         if embedder is None:
             return None
-        if embedder.name == STATIC:  # on this machine: nobody waits for the night
+        if embedder.name == STATIC:  # on this machine: make the vectors now, not at night
             take_in(index, embedder)
         return meant(index, embedder, mend_surrogates(query[:CHARS])) if index.model() == embedder.name else None
     except SettingsError:

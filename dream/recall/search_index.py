@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dream.history.history import History
     from dream.recall.prompt import Kept
 
-BATCH = 500  # documents taken in at a time, so that nobody waits long for the index
+BATCH = 500  # documents indexed at a time, so that other processes don't wait long
 MESSAGE, ENTRY = 0, 1  # kinds of documents
 FIRST = (0, 1 << 40, 1 << 41)  # the number of the first document of each kind, and the end
 PART = 1 << 15  # documents in a part: a document's place in its part takes two bytes
@@ -41,13 +41,13 @@ END = FIRST[-1]
 POSTINGS = 100_000  # looked at for one query; of the terms beyond, the commonest, only the best documents are asked
 SLACK = 8  # times as many documents as are wanted are looked at with their lengths
 LONGEST = 255  # terms; a longer document counts as so long
-LAST_DAY = (1 << 16) - 1  # the last day that can be told
+LAST_DAY = (1 << 16) - 1  # the last day that can be stored
 UNIX_DAY = date(1970, 1, 1).toordinal() - 1
 HISTORY = "history"  # the name of the source that entries come from
 LOG = "log"  # the document of the index that says what the log was when all of it was taken in
 K1, B = 1.0, 0.5  # BM25
-AGENTS = ("assistant", "tool", "system")  # who tells nothing of himself
-# What a document can be asked for beside its words; no word begins with these.
+AGENTS = ("assistant", "tool", "system")  # who state nothing about themselves
+# Prefixes of terms that are not words (session, agent, speaker, place); no word begins with these.
 IN_SESSION, OF_SOURCE, BY_SPEAKER, OF_ONESELF, REREADS, IN_PLACE = "\1", "\2", "\3", "\4", "\5", "\6"
 
 _DOC = "id, recall_doc.session, position, file, start, day, speaker, marks"
@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """What is taken in: a message or an entry, where it stands, its terms, and what else it can be asked for."""
+    """A document to index: a message or an entry, its position, its terms, and what else it can be found by."""
 
     kind: int
     key: str | None
@@ -206,7 +206,7 @@ class SearchIndex:
         ]
 
     def _places(self, terms: Sequence[str], kind: int) -> dict[str, dict[int, Sequence[int]]]:
-        """Return where in each part the documents stand that hold each of the terms."""
+        """Return the positions, in each part, of the documents that contain each of the terms."""
         found: dict[str, dict[int, Sequence[int]]] = {term: {} for term in terms}
         marks = ", ".join("?" * len(terms))
         query = f"SELECT term, part, docs FROM recall_term WHERE term IN ({marks}) AND part >= ? AND part < ?"
@@ -455,7 +455,7 @@ def _empty(db: sqlite3.Connection) -> bool:
 
 
 def _filed(session: str | None) -> tuple[str, ...]:
-    """Return what stands for a session and for the agent that its key begins with."""
+    """Return the index terms of a session and of the agent that its key begins with."""
     return () if session is None else (IN_SESSION + session, OF_SOURCE + session.partition(":")[0])
 
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from dream.workspace.index import Index
 
 NAME = "settled"  # the document of the index
-REPLACED = 0.5  # of a removed line's content words that stand in one that took its place; as trace.KEPT
-COPIED = 0.8  # of a removal's words that the line has which it takes out
+REPLACED = 0.5  # share of a removed line's content words that the line replacing it has; as trace.KEPT
+COPIED = 0.8  # share of a removal's words that the removed line has
 
 
 @dataclass(frozen=True, slots=True)
 class SettledLine:
-    """A line of memory: the day of its last change, as an ordinal, and the citations of what it rests on."""
+    """A line of memory: the day of its last change, as an ordinal, and the citations of the messages it is based on."""
 
     day: int
     cites: tuple[str, ...]
@@ -125,7 +125,7 @@ def _successors(
 def _rests(
     place: tuple[str, str], findings: Sequence[tuple[str, str, tuple[int, ...]]], workspace: Workspace
 ) -> SettledLine | None:
-    """Return what a new line rests on: the entries of the finding nearest to it, and of these the rows nearest."""
+    """Return what a new line is based on: the nearest rows of the entries that its nearest finding cites."""
     told = without_said_on(place[1])
     shares = [(coverage(text, told), at) for _, text, at in findings]
     best = max(shares, default=(0.0, ()))

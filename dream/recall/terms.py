@@ -22,14 +22,14 @@ WORD = re.compile(r"\w+(?:'\w+)?")
 OWN = 600  # characters of a message in which it is looked for
 _PARTS = re.compile(r"[.,:/@'&+#_%-]+")
 _CAMEL = re.compile(r"[a-z0-9](?=[A-Z])")
-CHARS = 20_000  # of a message that are looked at: the rest is a log that nobody asks for by its words
+CHARS = 20_000  # characters of a message that are indexed: the rest of such a long one is a log
 ENDS_ASKING, ASKS, TELLS_WHEN = 1, 2, 4
 # What may be a day or a year; no port and no hash: the tables of days take 15 ms a language to read.
 _DAY_OR_YEAR = re.compile(r"(?<![A-Za-z\d])(?:\d{1,2}|(?:19|20)\d\d)(?!\d)|\d[-/.]\d|[年月]")
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of `text` in its order, each as often as it stands there."""
+    """Return the terms of `text` in its order, each as often as it occurs."""
     found: list[str] = []
     run = ""  # of CJK characters
     wide = not text.isascii()
@@ -56,7 +56,7 @@ def folded(word: str) -> str:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Yield the pairs of a run, and its characters: a word of one stands between others in each sentence."""
+    """Yield the pairs of a run, and its characters: a word may be a single character, without spaces around it."""
     return chain((a + b for a, b in pairwise(run)), run)
 
 
@@ -72,11 +72,11 @@ def _camel(text: str) -> Iterator[list[str]]:
         yield _CAMEL.sub(r"\g<0> ", name).lower().split()
 
 
-# What a message is beside its words, as bits.
+# Properties of a message, as bits.
 
 
 def marks(text: str) -> int:
-    """Return whether a message asks, at its end or anywhere, and whether it tells a time, as bits."""
+    """Return, as bits, whether a message asks, at its end or anywhere, and whether it gives a time."""
     some = text[:CHARS]
     asks = ASKS if "?" in some or "？" in some else 0
     asks |= ENDS_ASKING if asks and text[-3:].rstrip().endswith(("?", "？")) else 0
@@ -139,7 +139,7 @@ def _own(plain: bool) -> dict[str, re.Pattern[str]]:
 
 
 def own_facts(text: str) -> list[str]:
-    """Return what a message tells of who says it: home, job, name."""
+    """Return which facts a message states about its speaker: home, job, name."""
     some = text[:OWN]
     if some.rstrip().endswith(("?", "？")) or not holds_any("speaks", some):
         return []
@@ -151,7 +151,7 @@ def own_facts(text: str) -> list[str]:
 
 
 def leaves(text: str, term: str) -> bool:
-    """Return whether a text tells that somebody has left what a term names: "switched from Zed to Helix"."""
+    """Return whether a text says that its speaker gave up what a term names: "switched from Zed to Helix"."""
     return any(text[one.end() :].lower().startswith(term) for one in _rest()[1].finditer(text))
 
 

@@ -92,7 +92,7 @@ def then(workspace: Workspace, named: str, now: datetime) -> Then:
 
 
 def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], int], scope: Scope) -> str:
-    """Lay out memory as it stood then, with what had not been dreamt; without what a person took back since.
+    """Lay out memory as it was then, and the entries not dreamt yet; without what the user has taken back since.
 
     A line that a restore has taken out since says so.
     """

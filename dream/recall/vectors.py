@@ -45,7 +45,7 @@ _FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokeniz
 def embed(history: History, settings: Settings, meter: Meter, between: Callable[[], None] = lambda: None) -> None:
     """Make the vectors that a history lacks, by the model that the settings name: what a night does for search.
 
-    `between` is called before each call of the model. Raises what the embedder does; what is made by then stays.
+    `between` is called before each call of the model. Raises what the embedder does; vectors made before are kept.
     """
     with caught_up(history) as index:
         if embedder := open_embedder(settings, meter):
@@ -53,9 +53,9 @@ def embed(history: History, settings: Settings, meter: Meter, between: Callable[
 
 
 def take_in(index: SearchIndex, embedder: Embedder, between: Callable[[], None] = lambda: None) -> int:
-    """Make the vectors of all messages that have none; return how many were asked for. The index is caught up.
+    """Make the missing vectors of messages; return how many the model was asked for. Needs an index that is caught up.
 
-    `between` is called before each call of the model. Raises what the embedder does; what is made by then stays.
+    `between` is called before each call of the model. Raises what the embedder does; vectors made before are kept.
     """
     if not index.size():
         return 0

@@ -64,7 +64,7 @@ def redact(text: str, patterns: Sequence[str] = ()) -> tuple[str, tuple[str, ...
 
 
 def names_secret(text: str) -> bool:
-    """Return whether a text has a word for a password or a key beside a digit, or the mark of a secret taken out."""
+    """Return whether a text has a digit and a word for a password or a key, or the mark of a redacted secret."""
     return "[REDACTED" in text or (any(map(str.isdigit, text)) and named.names(text))
 
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# Whether a value that stands where a secret stands is one: people talk of passwords more often than they tell one.
+# Whether a value in the position of a secret is one: people mention passwords more often than they reveal one.
 
 
 regex = functools.cache(re.compile)  # compiled when first needed: all of them would cost 100 ms at every start
 
-# What stands there in forms, code and examples instead of a secret.
+# What forms, code and examples have in place of a secret.
 _PLACEHOLDER = (
     r"(?i)^(?:\*+|x{3,}|\.{3,}|_+|-+|…+|•+|none|null|nil|true|false|undefined|required|optional|string|str|text|varchar.*|"
     r"hidden|empty|unknown|secret|password|passwort|passwd|token|bearer|basic|value|changeme|change[_-]me.*|placeholder|"
@@ -74,7 +74,7 @@ _CARD = (
     r"(?:\d{3}(?:[ -]\d{4}){3}|(?<=3)[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15}|(?<=3)[47]\d{13})(?![\w-])"
 )
 _CARD_WORDS = r"(?i)card|karte|carte|tarjeta|visa|amex|mastercard|карт|卡|カード|카드"
-_CARD_NEAR = 40  # characters before a number without groups in which that word stands
+_CARD_NEAR = 40  # characters before a number without groups that are searched for that word
 _IBAN = r"[A-Z](?<![A-Za-z0-9_-].)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"
 _HEAD = 5  # letters by which the words of a text are looked up; more may follow, as in `Alarmanlage`
 _WORD = r"[^\W\d_\u2e80-\U0010ffff]+"  # scripts without spaces apart: their words are looked for everywhere
@@ -136,7 +136,7 @@ def _without_digits(value: str, plain: bool, quoted: bool) -> bool:
 
 
 def strong(value: str) -> bool:
-    """Return whether nobody would write it but as a password: letters beside digits or marks, and not as names are."""
+    """Return whether it looks like a password only: letters mixed with digits or marks, unlike a name."""
     if placeholder(value) or regex(_CODE).search(value) or regex(EXAMPLE).search(value):
         return False
     if regex(_KNOWN).fullmatch(value) or regex(_DATED).fullmatch(value) or ("@" in value[1:-3] and "." in value):
@@ -151,7 +151,7 @@ def stark(value: str) -> bool:
 
 
 def glaring(value: str) -> bool:
-    """Return whether it can be nothing but a password wherever it stands: `Gl4cier.Run`, `jabuti#Veloz12`."""
+    """Return whether it is a password in any context: `Gl4cier.Run`, `jabuti#Veloz12`."""
     inner = value.strip("#@!?*~").partition("@")[0] if "." in value.rpartition("@")[2] else value.strip("#@!?*~")
     leet = inner != inner.lower() and regex(r"^(?=.*[._-]).*[A-Za-z]{2}[013457][a-z]{2}").search(inner)
     two = len(inner) >= 7 and regex(r"[a-z][!#$%*~^][A-Z]").search(inner)
@@ -186,22 +186,22 @@ def random(value: str) -> bool:
 
 
 def mixed(value: str) -> bool:
-    """Return whether letters and digits stand in it together."""
+    """Return whether it mixes letters and digits."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def marked(value: str) -> bool:
-    """Return whether letters and marks stand in it together, as in `s3cret!` but not in `user-name`."""
+    """Return whether it mixes letters and marks, as in `s3cret!` but not in `user-name`."""
     return any(map(str.isalpha, value)) and any(mark in value for mark in "!@#$%^&*+?~")
 
 
 def placeholder(value: str) -> bool:
-    """Return whether it is what stands in forms, code and examples instead of a secret."""
+    """Return whether it is a placeholder, as forms, code and examples have instead of a secret."""
     return regex(_PLACEHOLDER).search(value) is not None
 
 
 def _jumbled(value: str) -> bool:
-    """Return whether capitals stand where neither a word nor a name in code has them, as in `XZKslCiipu`."""
+    """Return whether it has capitals where neither a word nor a name in code has them, as in `XZKslCiipu`."""
     return value.isascii() and regex(_CAMEL).fullmatch(value) is None
 
 
@@ -219,13 +219,13 @@ def lowered(text: str) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _long_words(text: str) -> str:
-    """Return only those words of `text` in which a key can stand: a fifth of it, so looking for keys there is cheap."""
+    """Return only those words of `text` that may contain a key: a fifth of it, which is cheap to search."""
     return "\n".join([word for word in text.split() if len(word) >= _LEAST_KEY])
 
 
 @functools.cache
 def _key_rows() -> tuple[tuple[str, tuple[str, ...], str], ...]:
-    """Return the kind, what stands in every one, and the pattern of each row."""
+    """Return the kind, the text that every match contains, and the pattern of each row."""
     begun = [
         (kind, tuple(prefixes.split(" ")), rf"(?:{'|'.join(map(re.escape, prefixes.split(' ')))})(?:{tail})")
         for kind, prefixes, tail, _ in table()["keys"]
@@ -236,7 +236,7 @@ def _key_rows() -> tuple[tuple[str, tuple[str, ...], str], ...]:
 
 @functools.cache
 def _rows_by_needle() -> dict[str, list[int]]:
-    """Return the places of the rows in which each needle stands; "" has those that a single letter tells nothing of."""
+    """Return for each needle the numbers of the rows that contain it; "" has those whose needle is one letter."""
     places: dict[str, list[int]] = {}
     for place, (_, needles, _) in enumerate(_key_rows()):
         for needle in ("",) if len(needles[-1]) == 1 else needles:
@@ -257,7 +257,7 @@ def _beginnings() -> re.Pattern[str]:
 
 
 def keys(text: str) -> Iterator[tuple[str, Region]]:
-    """Find the keys that tell themselves by a prefix or a form."""
+    """Find the keys that are recognised by a prefix or a form."""
     dense = _long_words(text)
     by_needle = _rows_by_needle()
     chosen = {row for needle in ("", *_beginnings_in(dense)) for row in by_needle.get(needle, ())}
@@ -273,7 +273,7 @@ def keys(text: str) -> Iterator[tuple[str, Region]]:
 
 
 def _example(key: str) -> bool:
-    """Return whether it stands for a key in an example: `sk_test_xxxxxxxx`, `ghp_your_token_here`."""
+    """Return whether it is the placeholder of a key: `sk_test_xxxxxxxx`, `ghp_your_token_here`."""
     return re.search(r"(?i)x{6}|\*{3}|\.{3}|0{10}|1234567890abcdef$|your[_-]", key) is not None
 
 
@@ -342,7 +342,7 @@ def branches(words: Sequence[str]) -> str:
 
 
 def places(text: str) -> Iterator[tuple[str, Region]]:
-    """Find what stands where a secret stands: in a command, a header, a cookie, behind `PIN` or `IBAN`."""
+    """Find values in the position of a secret: in a command, a header, a cookie, after `PIN` or `IBAN`."""
     rows, by_word = _places()
     spaced = lowered(text).replace("_", " ")
     anywhere = [one for one in by_word[""] if not (spaced.isascii() and not one.isascii())]
@@ -384,7 +384,7 @@ def _placed(text: str, match: re.Match[str], kind: str) -> Iterator[tuple[str, R
 
 
 def _beside(text: str, start: int, slip: re.Match[str]) -> Iterator[tuple[str, Region]]:
-    """Find what stands beside words that take it back, "wrong window", "forget it": what is no name of a thing."""
+    """Find the value next to words that retract it ("wrong window", "forget it"), unless it names a thing."""
 
     first = max(0, start - _SLIP_NEAR)
     near = text[first : slip.end() + _SLIP_NEAR]
@@ -443,7 +443,7 @@ def numbers(text: str) -> Iterator[tuple[str, Region]]:
 
 
 def seeds(text: str) -> Iterator[tuple[str, Region]]:
-    """Find the words of a wallet that are told of before or behind them."""
+    """Find the words of a wallet that the text before or after them announces."""
     lower = lowered(text)
     if any(map(lower.__contains__, _SEED_WORDS)):
         for match in regex(_SEED).finditer(text):

@@ -96,7 +96,7 @@ _JOINTS = (
 )
 _NO_ENDING = r"pass(?!ord|wort)|pwd|pw"  # English words take none
 _OPTION = r"(?:^|[\s'\"])--?[\w-]{0,30}$"
-_VERB_CHARS = 40  # before the word, or behind the value, where the verb may stand
+_VERB_CHARS = 40  # characters before the word, or after the value, that are searched for the verb
 _VALUE = r"(?P<quote>[\"'`„“«*「『]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»「」『』]{6,64})"
 _GLARING = r"(?P<value>(?=\S{0,60}\w[#!$%&*@?~^+=_.-]\w)(?=\S{0,60}\d)[^\s\"'`<>,;()「」、。，]{7,64})"
 _KEY_SAID = (
@@ -125,7 +125,7 @@ def names(text: str) -> bool:
 
 
 def words(text: str) -> Iterator[tuple[str, Region]]:
-    """Find what is given to a word for a password, a key or a token, or told to be it."""
+    """Find the values that are assigned to a word for a password, a key or a token, or said to be one."""
     lower = lowered(text)
     for start in _starts(lower):
         word = _words().match(lower, start)
@@ -143,7 +143,7 @@ def words(text: str) -> Iterator[tuple[str, Region]]:
 
 
 def _siblings(text: str, span: Region) -> Iterator[tuple[str, Region]]:
-    """Find what is built like the password beside it: the old one and the new one, `Robin-Nest-41` and `-42`."""
+    """Find values of the same form as a password near it: the old and the new one, `Robin-Nest-41` and `-42`."""
     build = _build(text[slice(*span)])
     first = max(0, span[0] - 2 * _HEAD_CHARS)
     for found in regex(r"[!-~]{6,64}").finditer(text[first : span[1] + 2 * _HEAD_CHARS] if len(build) > 2 else ""):
@@ -235,7 +235,7 @@ def _ways(english: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _block(text: str, start: int, end: int) -> Region | None:
-    """Return where a YAML block begins and ends: the lines that stand further in than the name's."""
+    """Return where a YAML block begins and ends: the lines indented deeper than the name's."""
     line = text[text.rfind("\n", 0, start) + 1 : start]
     own = len(line) - len(line.lstrip(" "))
     block = regex(r"( +)[^\n]+(?:\n\1[^\n]*){0,200}").match(text, end)
@@ -245,7 +245,7 @@ def _block(text: str, start: int, end: int) -> Region | None:
 
 
 def _column(text: str, word: re.Match[str]) -> Region | None:
-    """Return where the first password stands in a table (CSV, Markdown) that has the word for it as a heading."""
+    """Return where the first password is in a table (CSV, Markdown) that has the word for it as a heading."""
     first = text.rfind("\n", 0, word.start()) + 1
     before = text[max(first, word.start() - 400) : word.start()]
     mark = next(
@@ -340,7 +340,7 @@ def _closed(text: str, start: int, quote: str) -> int | None:
 
 
 def _flagged(text: str, word: re.Match[str], *, password: bool) -> Region | None:
-    """Return where the value of an option of the command line stands, as in `--db-password …`."""
+    """Return where the value of a command line option is, as in `--db-password …`."""
     if not regex(_OPTION).search(text[max(0, word.start() - 34) : word.start()]):
         return None
     given = regex(r"[ \t]+(?P<quote>[\"']?)(?P<value>[^\s\"'`<>|;-][^\s\"'`<>|;]{3,400})").match(text, word.end())
@@ -352,7 +352,7 @@ def _flagged(text: str, word: re.Match[str], *, password: bool) -> Region | None
 
 
 def _told(text: str, word: re.Match[str]) -> Region | None:
-    """Return where the value of the word for a password is told; None where it is not."""
+    """Return where a sentence gives the password after or before the word for it; None where it does not."""
     item = regex(r"[,;/|·–—][ \t]*$").search(text[max(0, word.start() - 3) : word.start()])
     joined = text[max(0, word.start() - 1) : word.start()].isalnum() or text[word.end() : word.end() + 1].isalnum()
     doubtful = word[0] == "pass" or (_is_weak(word[0]) and joined)
@@ -375,7 +375,7 @@ def _told(text: str, word: re.Match[str]) -> Region | None:
 
 @functools.cache
 def _tellings(word: str) -> tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]:
-    """Return how a password is told behind that word, and what has to be true of it there; the surest first."""
+    """Return the patterns of a password after that word, each with the test for its value; the surest first."""
     said = (_said(word),)
     return (
         *((pattern, strong) for pattern in said if pattern is not None),
@@ -391,7 +391,7 @@ def _tellings(word: str) -> tuple[tuple[re.Pattern[str], Callable[[str], bool]],
 
 
 def _spelled(text: str, word: re.Match[str]) -> Region | None:
-    """Return where a plain word is told that quotes, or a word on how it is spelled, show to be the password."""
+    """Return where a plain word is the password, because of quotes around it or a remark on its spelling."""
     said = _said(word[0], plain=True)
     found = said.match(text, word.end()) if said else None
     if found is None:
@@ -417,7 +417,7 @@ def _spelled(text: str, word: re.Match[str]) -> Region | None:
 
 
 def _phrase(text: str, word: re.Match[str]) -> Region | None:
-    """Return where the several words of a passphrase are told."""
+    """Return where the words of a passphrase are."""
     told = table()["told"]
     found = _phrases(re.match(_NO_ENDING, word[0]) is not None).match(text, word.end())
     if found is None:
@@ -452,7 +452,7 @@ def _phrases(whole: bool) -> re.Pattern[str]:
 
 
 def _told_key(text: str, word: re.Match[str]) -> Region | None:
-    """Return where a key is told in a sentence, as in `the API key for maps: …`; there only one drawn by chance."""
+    """Return where a sentence gives a key, as in `the API key for maps: …`; only a random-looking one counts."""
     beside = regex(_KEY_BESIDE).match(text, word.end())
     if (
         beside is not None
@@ -468,7 +468,7 @@ def _told_key(text: str, word: re.Match[str]) -> Region | None:
 
 
 def _changes(text: str, start: int, end: int) -> bool:
-    """Return whether a verb of change stands before the word, or behind the value."""
+    """Return whether a verb of change comes before the word, or after the value."""
     before, behind = text[max(0, start - _VERB_CHARS) : start], text[end : end + _VERB_CHARS]
     told = table()["told"]
     return bool(regex(told["changes"]).search(before) or regex(told["changed"]).search(behind))
@@ -489,13 +489,13 @@ def _link() -> re.Pattern[str]:
 
 @functools.cache
 def _as() -> re.Pattern[str]:
-    """Return what finds a value that stands before the word: "use hunter2 as the password"."""
+    """Return the pattern of a value before the word: "use hunter2 as the password"."""
     ends = rf"{_link().pattern}[ \t]*(?:[^\W\d_]{{1,14}}[ \t]+){{0,3}}$"
     return re.compile(rf"(?P<value>[^\s\"'`<>]{{6,64}})[\"'`,]{{0,2}}{ends}")
 
 
 def _enough(text: str, span: Region, enough: Callable[[str], bool]) -> Region | None:
-    """Return where in `span` the value stands, without the sentence's own marks; None where it isn't `enough`."""
+    """Return where in `span` the value is, without the sentence's own marks; None where it isn't `enough`."""
     whole = _trimmed(text[slice(*span)])
     value = whole.rstrip("!?")
     if not value.isascii():  # what is written without spaces goes on after the password: …です, 입니다
@@ -508,7 +508,7 @@ def _enough(text: str, span: Region, enough: Callable[[str], bool]) -> Region | 
 
 @functools.cache
 def _said(word: str, *, plain: bool = False) -> re.Pattern[str] | None:
-    """Return the pattern of what stands between that word and the password in the languages that have the word."""
+    """Return the pattern of the text between that word and the password, in the languages that have the word."""
     rows = [row for row in table()["prose"]["rows"] if re.match(row[0], word)]
     verbs = "|".join(sorted((verb for row in rows for verb in row[1].split("|")), key=len, reverse=True))
     ending = "(?![a-z])" if re.match(_NO_ENDING, word) else r"\w{0,6}"
@@ -530,12 +530,12 @@ def _direct(spaced: bool) -> re.Pattern[str]:
 
 
 def _trimmed(value: str) -> str:
-    """Leave the sentence's own marks, and the next pair, out of a value that is not in quotes."""
+    """Cut the sentence's own marks, and the next pair, off a value that is not in quotes."""
     pair = regex(_NEXT_PAIR).search(value, 1)
     return (value[: pair.start()] if pair else value).rstrip(".,;:)]}，。；、）")
 
 
 def _opens_another(lower: str, start: int) -> bool:
-    """Return whether what stands there is the next word with its value, as in `token=password=x`."""
+    """Return whether the value is the next word with its own value, as in `token=password=x`."""
     word = _words().match(lower, start)
     return word is not None and lower[word.end() : word.end() + 1] in (":", "=", "：")

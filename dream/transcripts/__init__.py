@@ -58,7 +58,7 @@ _PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "subagents"))
 # Memory, not conversation: dream and nanobot keep these in a workspace.
 _NOT_TRANSCRIPTS = frozenset(("SOUL.md", "USER.md", "MEMORY.md", "HISTORY.md", "AGENTS.md", "CLAUDE.md", "README.md"))
 
-LOOK_BYTES = 1 << 16  # at the end, and at the beginning where no time stands there
+LOOK_BYTES = 1 << 16  # at the end of the file; at its beginning if the end has no time
 _NAMES = rb"timestamp|captured_at|created_?at|updated_?at|last_?updated|(?:create|update)_time|datetime|date|time|ts"
 _TIME = re.compile(rb'"(?:' + _NAMES + rb')"\s*:\s*("[^"\\]{8,40}"|\d{9,20}(?:\.\d+)?)', re.IGNORECASE)
 
@@ -219,7 +219,7 @@ def _directory(path: Path, name: str | None, options: Options) -> Iterator[Pair]
         raise TranscriptError(f"{path} holds no transcript that can be read; name one of its files.")
 
 
-# Finding files, and the last time that one tells.
+# Finding files, and the last time that a file mentions.
 
 
 def _matching(pattern: str) -> list[str]:

@@ -94,7 +94,7 @@ _MOVES = re.compile(r"(?:cd|export|source|\.)\s")
 
 
 def asks_memory(tool: str) -> bool:
-    """Return whether a tool of this name answers with what memory holds, which nobody says anew."""
+    """Return whether a tool of this name answers from memory: its answers are nothing new."""
     return _ASKS_MEMORY.search(tool) is not None
 
 

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 IMAGE = "[image]"  # where the user showed one
 _NO_ANSWER = ("Unanswered", "(notes only)")
 LINE_CHARS = 160  # of a tool call's line
-# What tells most about a call, in this order; else the first argument that is a string.
+# The most informative arguments of a call, in this order; else the first one that is a string.
 _TELLING = (
     *("command", "cmd", "file_path", "path", "filename", "query", "pattern", "url", "prompt", "input", "description"),
     *("title", "subject", "name", "message", "explanation", "task", "text", "content", "code"),
@@ -113,7 +113,7 @@ def opened(value: Any) -> Any:
 
 
 def split(content: object, image: str = "") -> Parts:
-    """Take `content` apart: a string, a list of blocks, one block, or anything. `image` stands where an image does."""
+    """Take `content` apart: a string, a list of blocks, one block, or anything. `image` replaces each image."""
     if isinstance(content, str):
         return Parts(content)
     texts, calls, results = [], [], []
@@ -206,7 +206,7 @@ def _flat(answer: object) -> str:
 
 
 def _between(told: str, question: str, questions: Sequence[str]) -> str:
-    """Return what stands behind `"question"="` up to the next question, or to the last quotation mark."""
+    """Return the text from `"question"="` to the next question, or to the last quotation mark."""
     _, found, rest = told.partition(f'"{question}"="')
     ends = [at for other in questions if (at := rest.find(f'", "{other}"="')) >= 0]
     return rest[: min(ends, default=rest.rfind('"'))].strip() if found else ""

@@ -33,8 +33,8 @@ Shape = Literal["lines", "array", "object", "text", "zip", "sqlite"]
 Pair = tuple[str, Message]  # a session's key, and a message of it
 Said = tuple[str | None, Message]  # the same with the session's id, None where it has none
 
-HEAD_BYTES = 1 << 16  # of a file that are looked at to tell its shape
-HEAD_RECORDS = 40  # records that are looked at to tell its format
+HEAD_BYTES = 1 << 16  # bytes of a file that are read to recognise its shape
+HEAD_RECORDS = 40  # records that are read to recognise its format
 RESTARTS = 20  # after elements of an array that are broken beyond their end
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 CUT_SHORT = "The file ends in the middle of its JSON; what stands before that was read."
@@ -50,7 +50,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What tells a transcript's format: its shape, its first bytes, its first records, its header.
+    """What a format is recognised by: a file's shape, its first bytes, its first records, its header.
 
     `header` is the fields of an object beside its list of messages; `lists` are the names of its lists; `names` are
     the members of a zip file or the tables of a database.
@@ -138,7 +138,7 @@ class Source:
                 yield from records_in(file, self.say)
 
     def header(self) -> tuple[Json, frozenset[str]]:
-        """Return the fields of an object that are no streamed list, and the names of those that are.
+        """Return the fields of an object, without its streamed lists, and the names of these lists.
 
         They may stand behind the list, so the first call passes the whole file; later ones remember.
         """
@@ -147,9 +147,9 @@ class Source:
         return self._header[0] if self._header else ({}, frozenset())
 
     def rows(self, table: str, order: Sequence[str], newest: tuple[str, str] | None = None) -> Iterator[Json]:
-        """Yield the rows of a table, sorted by those columns of `order` that it has. A damaged rest is reported.
+        """Yield a table's rows, sorted by the columns of `order` that it has. Rows lost to damage are reported.
 
-        `newest` names a column of groups and one of times: the group whose last time is the earliest comes first.
+        `newest` names a column to group by and one of times: groups are sorted by their latest time, oldest first.
         """
         columns = {row["name"] for row in self.selected(f'PRAGMA table_info("{table}")')}
         if columns:
@@ -159,7 +159,7 @@ class Source:
             yield from self.selected(f'SELECT * FROM "{table}" ORDER BY {", ".join(sorts)}')
 
     def selected(self, statement: str) -> Iterator[Json]:
-        """Yield the rows that a statement of ours finds. A damaged rest is reported."""
+        """Yield the rows that an SQL statement returns. Rows lost to damage are reported."""
         import sqlite3
 
         try:
@@ -230,7 +230,7 @@ class Deletion:
 
 
 def kept_for_ever(home: Path, environ: Mapping[str, str]) -> Deletion | None:
-    """Say that an agent deletes no session by itself, or that nobody knows of it."""
+    """Say that an agent deletes no session by itself, as far as is known."""
     return None
 
 
@@ -298,7 +298,7 @@ def open_source(path: Path, report: Report) -> Source:
 
 
 def read_head(source: Source) -> Head:
-    """Read as much of `source` as tells its format. What is broken there is reported when it is read in earnest."""
+    """Read the beginning of `source`, to recognise its format. Damage is reported later, when the file is read."""
     quiet = replace(source, report=ignore, passed=Passed())
     with source.open() as file:
         start = file.read(HEAD_BYTES)
@@ -348,7 +348,7 @@ def _after(broken: records.Piece, say: Callable[[int, str], None], restarts: int
 
 
 def at_once(name: str, flags: int) -> int:
-    """Open a file, as `opener`; what has become a named pipe keeps nobody waiting."""
+    """Open a file, as `opener`, without blocking if it is a named pipe by now."""
     return os.open(name, flags | os.O_NONBLOCK)
 
 
@@ -386,7 +386,7 @@ def _encoding(start: bytes) -> tuple[str, int]:
 
 
 def _shape(source: Source) -> Shape:
-    """Tell the shape of a text file from its first bytes, and from whether anything follows a long first line."""
+    """Return the shape of a text file by its first bytes, and by whether anything follows a long first line."""
     with source.open() as file:
         start = file.read(HEAD_BYTES)
         body = start.lstrip()
@@ -457,7 +457,7 @@ def _asked(path: Path, statement: str) -> list[str]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """Open read-only; where that needs a file beside it that can't be made, as it stands on disk."""
+    """Open read-only; if SQLite can't create the files it needs for that, open the file as it is on disk."""
     import sqlite3
 
     place = f"file:{quote(str(path.resolve()).encode('utf-8', 'surrogateescape'))}?mode=ro"

@@ -20,7 +20,7 @@ WAITING = 1_000  # tool calls without an answer that are remembered; more in one
 MARK_BYTES = 8  # of each message that has an id
 
 PROMPT = 20_000  # characters of a system prompt that are read for the day
-WITHIN = 60  # characters behind its words in which the day stands
+WITHIN = 60  # characters after its words that are searched for the day
 _ROLES: dict[str, Role | None] = {
     **dict.fromkeys(("user", "human", "customer", "prompter", "input", "you", "me"), "user"),
     **dict.fromkeys(("assistant", "ai", "bot", "model", "gpt", "chatgpt", "gemini", "claude", "agent"), "assistant"),
@@ -91,7 +91,7 @@ class Turns:
     """
 
     options: Options
-    day: object = None  # the last time told, of a message or of the conversation: that of messages without one
+    day: object = None  # the last time seen, of a message or of the conversation; messages without a time get it
     cwd: str = ""
     chat: str = ""
     _waiting: dict[str, str] = field(default_factory=dict)
@@ -341,7 +341,7 @@ def day_in(text: str) -> date | None:
 
 
 def _written(value: str) -> datetime | None:
-    """Read a date in words with or without a time of day, and nothing else beside it."""
+    """Read a date in words, with or without a time of day; the text must hold nothing else."""
     found = next((match for form in _DAYS if (match := form.search(value))), None)
     if found is None or (on := _day(found)) is None:
         return None

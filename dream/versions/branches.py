@@ -44,7 +44,7 @@ _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Where the branches meet: the address as git uses it; `folder` where it is one on this machine."""
+    """The remote that machines sync through: its address as git uses it, and its `folder` if it is local."""
 
     url: str
     folder: Path | None
@@ -58,7 +58,7 @@ class Remote:
 class Branches:
     """Our copy of the branches, in the directory `private`, and the way to the remote.
 
-    `waits`: a person sits there, may be asked for a passphrase, and ends it when it takes too long.
+    `waits`: a person runs this; git may ask for a passphrase, and has no time limit.
     """
 
     def __init__(self, private: Path, *, waits: bool = False) -> None:
@@ -67,7 +67,7 @@ class Branches:
 
     @cached_property
     def git(self) -> Git:
-        """The door to git on the copy, which is made where there is none; it may reach out."""
+        """Git on our copy of the branches, which is created if missing; it may use the network."""
         for name, begun in (("config", _CONFIG), ("HEAD", _HEAD)):
             if files.read_bytes(self.directory / name) != begun.encode():
                 files.replace_file(self.directory / name, begun.encode())
@@ -137,7 +137,7 @@ class Branches:
         self._reach(remote, "push", "--quiet", "--no-verify", lease, refs=(f"{new}:{name}",))
 
     def is_ancestor(self, sha: str, of: str) -> bool:
-        """Return whether `sha` is `of` or lies before it."""
+        """Return whether `sha` is `of` or an ancestor of it."""
         return self.git.is_ancestor(sha, of)
 
     def tidy(self) -> None:

@@ -40,7 +40,7 @@ PERSON = ("person", "person@localhost")
 MISSING = "Git was not found; install git and see that it is on the PATH."
 
 _CONFIGURATION = (
-    "advice.graftFileDeprecated=false",  # of the graft file below, which is nobody's
+    "advice.graftFileDeprecated=false",  # a warning about the graft file below, which is not the user's
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.fsmonitor=false",
@@ -188,7 +188,7 @@ class Git:
         return printed.decode().strip() or None
 
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
-        """Return whether `sha` is `of` or lies before it: `git rev-list` prints nothing then, and stops early."""
+        """Return whether `sha` is `of` or an ancestor of it: `git rev-list` prints nothing then, and stops early."""
         if not is_sha(sha):
             return False
         try:
@@ -208,7 +208,7 @@ class Git:
             own |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
         else:
             own |= {"GIT_CEILING_DIRECTORIES": str(self.work_tree.parent)}
-        if arguments[0] == "check-ignore":  # which takes paths alone, and refuses to be told so
+        if arguments[0] == "check-ignore":  # takes only paths, and rejects the option that says so
             own |= {"GIT_LITERAL_PATHSPECS": "0"}
         command = [part for setting in _CONFIGURATION for part in ("-c", setting)] + [*arguments]
         start = _read if arguments[0] in _READING else _change

@@ -39,15 +39,15 @@ CONFIG = """[core]
 \tversion = 1
 """
 # Keys that git would obey whatever switches it is started with: configuration from elsewhere, objects from elsewhere, a
-# file of any kind read at length, a program of `git gc`. A section or key stands in the file as it is, in any case of
-# letters, so that a search of the bytes misses none; what else it finds is sorted out by git itself.
+# file of any kind read at length, a program of `git gc`. A section or key is written in the file in plain letters,
+# upper or lower case, so a search of the bytes misses none; git itself then checks the matches.
 _REACHING = (  # compiled where it is asked for, which is in few repositories
     r"include(if\..*)?\.path|extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)"
     r"|core\.alternaterefs(command|prefixes)|fsck\.skiplist|gc\.recentobjectshook|mailmap\.(file|blob)"
 )
 _SUSPECT = re.compile(rb"(?i)include|partialclone|promisor|alternaterefs|skiplist|recentobjectshook|mailmap")
-_OF_OBJECTS = ("objects/info", "objects/pack")  # the loose ones are too many to look at each time
-# What lies in a workspace and is not versioned. In info/exclude, because .gitignore files are the person's.
+_OF_OBJECTS = ("objects/info", "objects/pack")  # only these are checked: loose objects are too many
+# Files of a workspace that are not versioned. In info/exclude, because .gitignore files are the person's.
 _EXCLUDE = """# dream
 /.dream/
 /memory/.cursor
@@ -270,7 +270,7 @@ def _create(root: Path, private: Path, own: Path) -> Path:
     return own
 
 
-# Mending a damaged repository: objects that the files on disk still tell, or a new repository beside the old one.
+# Repairing a damaged repository: objects rebuilt from the files on disk, or a new repository beside the old one.
 
 
 def rewrite_objects(store: GitStore) -> bool:
@@ -295,7 +295,7 @@ def rewrite_objects(store: GitStore) -> bool:
 def rewrite_configuration(store: GitStore, own: Path) -> bool:
     """Put dream's own configuration into the hidden git directory `own`; return whether git may use it then.
 
-    What stood there is kept beside it, as config-set-aside and config.worktree-set-aside, which git doesn't read.
+    The old content is kept beside it, as config-set-aside and config.worktree-set-aside, which git doesn't read.
     """
     if find(store.root, store.private) != own:
         return False
@@ -315,7 +315,7 @@ def rewrite_configuration(store: GitStore, own: Path) -> bool:
 def rewrite_head(store: GitStore, directory: Path) -> bool:
     """Point HEAD and its branch at the newest version in git's own log; return whether nothing is lost of them then.
 
-    What stood there is kept beside it, as head-set-aside and branch-set-aside.
+    The old content is kept beside it, as head-set-aside and branch-set-aside.
     """
     check_reach(store.root, directory)
     found = {name: sha for name, sha in branches(directory).items() if sha}

@@ -20,7 +20,7 @@ _FORMAT = "--format=%x1e" + "%x1f".join(
 )
 _RECORD = re.compile(rb"\x1e(?=[0-9a-f]{40,64}\x1f)")
 _FINDING = re.compile(r"^    applied(?: \(.*?\))?: \[[^\]]+\] (.*) \{([\d,]+)\}$", re.MULTILINE)
-LastSaid = Callable[[list[int]], int]  # cursors of entries → when the last of them was said; 0 where nobody knows
+LastSaid = Callable[[list[int]], int]  # cursors of entries → when the last of them was said; 0 if unknown
 
 
 @dataclass(slots=True)

@@ -321,7 +321,7 @@ def parse_usage(text: str) -> Usage | None:
 
 
 def _newest(git: Git, back: int) -> str:
-    """Return the sha of the change that lies `back` changes before the newest; raises UnknownRevision."""
+    """Return the sha of the change that is `back` changes before the newest; raises UnknownRevision."""
     changes = log(git, back + 1)
     if len(changes) <= back:
         raise UnknownRevision(f"There are {len(changes)} changes, so none lies {back} before the newest.")

@@ -28,7 +28,7 @@ from dream.versions.git import NEXT, Git
 from dream.workspace import files
 
 MARK = log.FORGOTTEN
-SHORTEST = 4  # letters; a shorter text stands in too many lines that mean something else
+SHORTEST = 4  # letters; a shorter text is found in too many lines that mean something else
 
 _DATE = re.compile(r"\s*[(（][^()（）\n]{1,40}[)）]\s*$")
 _QUOTES = '["“”„«»「」『』]'
@@ -40,10 +40,10 @@ _ENDS = rf"(?!{_LETTER}|\\u0(?:0[c-f]|[1-6]))"
 _GAP = r"(?:\s|\\n|\\r|\\t)+"
 # A proposal or a rejected fact that holds the text in one of these fields is about nothing else.
 _WHOLE_ROWS = ({"old_text", "new_text"}, {"text", "source"})
-_BY_LINE = ("lines", "rests", "speakers")  # fields of a history row that tell something of each of its lines
+_BY_LINE = ("lines", "rests", "speakers")  # fields of a history row with one value for each of its lines
 _NUMBERED = ("by_user", "by_others", "by_tool", "by_paste", "by_agent")  # of older rows: numbers of its lines
-_KEPT = {"session", "checksum"}  # how far a session is consolidated hangs on its key
-# What git leaves in its directory that may quote a message or keep an old commit in reach.
+_KEPT = {"session", "checksum"}  # the key says how far a session is consolidated
+# Files of git that may quote a message or keep an old commit reachable.
 _TRACES = ("ORIG_HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_MSG", "SQUASH_MSG")
 _BUSY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 
@@ -76,7 +76,7 @@ class Needle:
         )
 
     def count(self, data: bytes) -> int:
-        """Count how often the texts stand in `data`, base64 within JSON rows included."""
+        """Count how often the texts occur in `data`, base64 within JSON rows included."""
         found = sum(1 for _ in self._anywhere.finditer(_text(data)))
         return found + (sum(map(self._hidden, data.split(b"\n"))) if b'"base64"' in data else 0)
 
@@ -95,9 +95,9 @@ class Needle:
         return b"".join([*done, self._prose(b"".join(prose))])
 
     def message(self, text: str) -> str:
-        """Return a commit message without the texts, nor a part of one in its subject; its lines stay.
+        """Return a commit message without the texts; its subject loses parts of them too.
 
-        A finding's state is told there.
+        The lines stay, because they give the state of each finding.
         """
         scrubbed = self._text.sub(MARK, text)
         return log.forgotten(scrubbed) if scrubbed != text else text
@@ -137,7 +137,7 @@ class Needle:
         return after
 
     def _renumber(self, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Keep in a history row who said each line that is left.
+        """Keep in a history row the speaker of each remaining line.
 
         Where a text went that ran from one line into another, nobody vouches for any.
         """
@@ -243,7 +243,7 @@ def remotes(git: Git) -> tuple[str, ...]:
 
 
 def branch(git: Git) -> str:
-    """Name the branch that HEAD stands for; "HEAD" where it stands for none."""
+    """Return the name of the branch that HEAD points to; "HEAD" if it points to none."""
     return git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).decode().strip() or "HEAD"
 
 
@@ -363,7 +363,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _records(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield what stands between record separators; the first one, before any, is nothing."""
+    """Yield the records between separators, without the empty one before the first."""
     rest = b""
     while chunk := stream.read(1 << 20):
         *whole, rest = (rest + chunk).split(b"\x1e")

@@ -54,12 +54,12 @@ class GitStore:
 
     @cached_property
     def git(self) -> Git:
-        """The door to git on our directory. Raises GitError where there is none yet, or one that leads elsewhere."""
+        """Git on the workspace's repository. Raises GitError if there is none yet, or it is a link to another place."""
         found = gitdir.find(self.root, self.private)
         if found is None:
             raise GitError(f"{self.root} has no versions yet; `dream init` makes the first.")
         gitdir.check(self.root, found)
-        check_installed()  # before a model is paid, whose findings nobody could commit
+        check_installed()  # before a paid call of a model: without git its findings could not be committed
         return Git(self.root, found)
 
     @property
@@ -110,7 +110,7 @@ class GitStore:
 
     @property
     def is_at_rest(self) -> bool:
-        """Return whether no commit was cut short, and HEAD has the files as they stand.
+        """Return whether no commit was interrupted, and HEAD has the files as they are on disk.
 
         The dreams' cursor may be ahead of it, the format, and the known places.
         """
@@ -177,7 +177,7 @@ class GitStore:
         if data is None:
             return False
         sha1, sha256 = hashlib.sha1(data[:-20], usedforsecurity=False), hashlib.sha256(data[:-32])
-        sums = (sha1.digest(), sha256.digest(), bytes(20))  # NULs where git was told to spare the sum
+        sums = (sha1.digest(), sha256.digest(), bytes(20))  # NULs where git is configured to skip the checksum
         return not (data.startswith(b"DIRC") and data.endswith(sums))
 
     def _has_index(self) -> bool:
@@ -244,11 +244,11 @@ class GitStore:
         return log.resolve(self.git, prefix)
 
     def is_ancestor(self, sha: str, of: str = "HEAD") -> bool:
-        """Return whether `sha` is `of` or lies before it."""
+        """Return whether `sha` is `of` or an ancestor of it."""
         return self.git.is_ancestor(sha, of)
 
     def fsck(self) -> None:
-        """Raise GitError with git's words unless every object is there and whole."""
+        """Raise GitError with git's message if an object is missing or damaged."""
         self.git.run("fsck", "--full", "--no-dangling", "--no-progress")
 
     def pack(self) -> None:
@@ -281,7 +281,7 @@ def stream(
 
 
 def _mode(path: Path) -> str:
-    """Return git's mode of a file as it lies on disk: its executable bit is kept."""
+    """Return git's mode of a file by its mode on disk: the executable bit is kept."""
     try:
         return "100755" if os.lstat(path).st_mode & 0o100 else "100644"
     except OSError:

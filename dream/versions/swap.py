@@ -72,10 +72,10 @@ def swap(path: Path, expected: bytes | None, new: bytes | None) -> bytes | None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Swap what two existing names stand for, at one instant; return False where the system can't.
+    """Swap two existing files atomically; return False where the system can't.
 
     Linux has renameat2(2) with RENAME_EXCHANGE, macOS renamex_np(2) with RENAME_SWAP. Elsewhere, and on file systems
-    that don't know it, the caller takes the slower road.
+    that don't know it, the caller has a slower way.
     Raises OSError for every other fault; then nothing has changed.
     """
     import ctypes  # a tenth of what an idle night loads, and it swaps nothing
@@ -149,7 +149,7 @@ def _trade(path: Path, aside: Path, expected: bytes | None, new: bytes) -> bytes
 
 
 def _give_back(path: Path, aside: Path, *, placed: bytes, found: bytes | None) -> bytes:
-    """Trade back until what comes out is what was put in: then nobody saved meanwhile, and the newest is there."""
+    """Swap back until the file taken out is the one put in: then no save came between, and `path` has the newest."""
     while True:
         theirs = aside.read_bytes()
         exchange(aside, path)
@@ -163,7 +163,7 @@ def _give_back(path: Path, aside: Path, *, placed: bytes, found: bytes | None) -
 
 
 def _content_at_rest(aside: Path) -> bytes | None:
-    """Return the file's bytes once nobody has it open for writing; None when somebody keeps it open."""
+    """Return the file's bytes once no process has it open for writing; None if one keeps it open."""
     deadline = time.monotonic() + PATIENCE
     while being_written(aside):
         if time.monotonic() > deadline:
@@ -185,7 +185,7 @@ def _replace_without_exchange(path: Path, aside: Path, expected: bytes | None, n
 
 
 def _set_aside(path: Path, aside: Path, expected: bytes | None) -> bytes | None:
-    """Move the file to `aside` if it holds `expected`, else leave it; return what it holds."""
+    """Move the file to `aside` if it holds `expected`, else do nothing; return what it holds."""
     try:
         path.rename(aside)
     except FileNotFoundError:
@@ -204,7 +204,7 @@ def _return_name(path: Path, aside: Path, found: bytes | None) -> bytes | None:
 
 
 def _finish_interrupted(path: Path, aside: Path, expected: bytes | None, new: bytes | None) -> None:
-    """Bring back a person's file that a killed swap held in its hand."""
+    """Put back a person's file that a killed swap had moved aside."""
     waiting = read_bytes(aside)
     if waiting is None:
         return

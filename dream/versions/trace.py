@@ -20,8 +20,8 @@ from dream.text.words import coverage
 from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
 
-KEPT = 0.5  # of a removed line's content words that stand in the new one: then the new one goes on from it
-SAID = 0.5  # of a finding's content words that stand in a line: then the line may be written from it
+KEPT = 0.5  # share of a removed line's content words in the new line, from which the new one continues it
+SAID = 0.5  # share of a finding's content words in a line, from which the line may come from it
 _FINDING = re.compile(
     r"    (?P<state>applied|present)(?: \(.*?\))?: "
     r"\[(?P<tag>[\w/-]+?)(?P<remove>-REMOVE)?\] (?P<text>.*) \{(?P<at>[\d,]+)\}"
@@ -71,7 +71,7 @@ class Deed:
 
 
 def origins(workspace: Workspace) -> list[Origin]:
-    """Trace every fact line that stands in memory now, in the order of the files.
+    """Trace every fact line that is in memory now, in the order of the files.
 
     Reads commits from the newest back, and no further than there are lines to explain.
     """
@@ -79,14 +79,14 @@ def origins(workspace: Workspace) -> list[Origin]:
 
 
 def fact_lines(workspace: Workspace) -> list[tuple[MemoryFile, str]]:
-    """Return every fact line that stands in memory now, with its file, in the order of the files."""
+    """Return every fact line that is in memory now, with its file, in the order of the files."""
     return [(file, line) for file in workspace.files() for line in facts(workspace.read_file(file))]
 
 
 def trace(
     workspace: Workspace, wanted: Sequence[tuple[MemoryFile, str]], known: Iterable[Deed] | None = None
 ) -> list[Origin]:
-    """Trace lines of memory, each given with its file as it stands there; in the order given.
+    """Trace lines of memory, each given as (file, line), and return the origins in the same order.
 
     `known` are the commits, newest first, where somebody has read them already.
     """
@@ -97,7 +97,7 @@ def trace(
 
 
 def said(workspace: Workspace, file: MemoryFile, line: str) -> datetime | None:
-    """Return when the last of what a line of memory rests on was said; None for a line that no dream wrote."""
+    """Return the time of the last message that a line of memory is based on; None for a line that no dream wrote."""
     cursors = _trace([(file, line)], steps(workspace))[file, line].entries
     entries = workspace.history.between(min(cursors), max(cursors)) if cursors else []
     return max((entry.when for entry in entries if entry.cursor in cursors), default=None)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.models import MemoryFile
 
-# How often a commit is begun anew because somebody committed by hand at the same moment.
+# How often a commit is retried because a person committed at the same moment.
 ATTEMPTS = 5
 BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
 CommitMessage = Callable[[Mapping[str, LineCount]], str]  # of the lines that each file gains and loses
@@ -341,7 +341,7 @@ def _remove_intent(private: Path) -> None:
 
 @contextmanager
 def _under_intent(workspace: Workspace, head: str | None) -> Iterator[None]:
-    """Note that git is at work, so that what it leaves locked when it is killed is cleared away; the note stays."""
+    """Note on disk that git runs, so that its locks are removed if it is killed; the note stays."""
     _write_intent(workspace.private, _Intent(head, ""))
     try:
         yield

@@ -21,9 +21,9 @@ SHOWN = 60  # nights in one picture
 RECORDS = 2_000  # runs that are looked through
 WIDTH, HEIGHT = 640, 220  # of a picture, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 72, 608, 14, 184  # of its plot
-LONGEST = timedelta(hours=24)  # what a run that lasted longer says is no duration: its clock was set
-BAR = 40  # of the same units, and no bar is wider
-COLOURS = 6  # that the style sheet has for the series of one picture
+LONGEST = timedelta(hours=24)  # a longer duration is not real: the clock was changed during the run
+BAR = 40  # widest bar, in the same units
+COLOURS = 6  # colours in the style sheet for the series of one chart
 COMMANDS = {"run": "dreaming", "consolidate": "consolidation"}
 JOBS = {"consolidator": "consolidation", "phase1": "analysis", "phase2": "editing"}
 _STEPS = (1, 2, 2.5, 5, 10)

@@ -19,7 +19,7 @@ from dream.web.server import HERE, Site
 from dream.web.views import ShownChange, ShownLine
 from dream.workspace.files import explained, replace_file
 
-MARK = ".dream-pages"  # stands in a folder whose pages are ours to write over
+MARK = ".dream-pages"  # marks a folder whose pages may be overwritten
 STATIC = ("style.css", "icon.svg", "search.js")
 LARGEST = 100_000  # bytes of a page; only what can't be cut in two is larger
 SHARD = 400_000  # characters of one file of the search
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class _FileNames:
-    """What each page is called as a file; `places` tells on which part of the timeline a change stands."""
+    """The file name of each page; `places` maps a change to its part of the timeline."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -122,7 +122,7 @@ class _Export:
                 self._found.add(f"{name}#{change.sha[:12]}", change.time.isoformat(), change.subject, "\n".join(lines))
 
     def _memory(self, file: MemoryFile, steps: Sequence[Deed]) -> None:
-        """Write a memory file, with what each line rests on."""
+        """Write a memory file, with the sources of each line."""
         _, values = pages.memory(self._workspace, self._site.known, {"file": file})
         lines = views.all_lines(self._workspace, file, steps)
         values |= {"stories": views.stories(self._workspace, steps, file), "complete": True, "total": len(lines)}

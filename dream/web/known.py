@@ -26,7 +26,7 @@ CHUNK = 256
 LATER = 0.5  # seconds after the first look, so that the first page is not held up
 BREATH = 0.02  # seconds between two chunks, for the pages that are asked for meanwhile
 ENTRIES = 50  # of a change, whose sessions are looked at
-PATIENCE = 0.08  # seconds that a page waits for how the workspace stands, before it shows what was known last
+PATIENCE = 0.08  # seconds that a page waits for the workspace's state, before it shows the last known one
 WARMING = 1.0  # seconds that the start of the server waits for it
 WATCHED = (*FILES, *STATE, "memory/history.jsonl", ".dream/runs.jsonl", ".git/HEAD", ".git/logs/HEAD")
 

@@ -60,7 +60,7 @@ def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
 
 
 def line(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Show what one line rests on, and what can be done with it."""
+    """Show the sources of one line, and the actions on it."""
     story = views.line_story(workspace, known, query.get("file", ""), query.get("is", ""), query.get("of", ""))
     if story is None:
         raise UsageError("That line is no longer there; the timeline may show it.")
@@ -68,7 +68,7 @@ def line(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
 
 
 def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Show what is held: one finding, and the list of those that match a filter."""
+    """Show the held findings: one in full, and the list of those that match a filter."""
     held = views.items(workspace, known)
     left = views.matching(held, query)
     asked = query.get("at", "")
@@ -278,10 +278,10 @@ def amend(workspace: Workspace, form: Form) -> Done:
 
 
 def forget_text(workspace: Workspace, form: Form, *, dry_run: bool) -> tuple[str, forgetting.Forgotten]:
-    """Forget a text everywhere, or show where it stands; returns the text too."""
+    """Forget a text everywhere, or show where it occurs; returns the text too."""
     what = form.get("what", "")
     if not what.strip():
-        raise UsageError("Say what to forget: a text exactly as it stands, or the sha of a change.")
+        raise UsageError("Say what to forget: a text exactly as it is written, or the sha of a change.")
     text, now = form.get("text") == "1", datetime.now(UTC)
     if dry_run:
         return what, forgetting.forget(workspace, what, text=text, dry_run=True, now=now)
@@ -342,7 +342,7 @@ def _decided_on(found: Sequence[HeldFinding], form: Form, chosen: Sequence[str])
 
 
 def _line(workspace: Workspace, form: Form) -> tuple[MemoryFile, int, str]:
-    """Find the line that a form is about, by its file, number and key; raises Meanwhile where another stands there."""
+    """Find the line that a form is about, by its file, number and key; raises Meanwhile if it changed."""
     file = next((one for one in workspace.files() if one == form.get("file")), None)
     number = int(form.get("number", "")) if form.get("number", "").isdecimal() else 0
     if file is None:

@@ -40,7 +40,7 @@ from dream.workspace.lock import RUN_LOCK, is_free
 HERE = Path(__file__).parent
 LARGEST = 2 << 20  # bytes of a form
 FIELDS = 20_000
-REMEMBERED = 50  # sentences on what was done, for the page that is shown next
+REMEMBERED = 50  # sentences on what was done, kept for the next page
 # Which page of the navigation a template belongs to.
 WHERE = {"night.html": "/", "memory.html": "/memory", "line.html": "/memory", "review.html": "/review"}
 WHERE |= dict.fromkeys(("timeline.html", "change.html", "restore.html", "compare.html"), "/timeline")
@@ -74,7 +74,7 @@ def is_loopback(host: str) -> bool:
 class Gate:
     """Admits requests that came with the printed address, to this very host, and from no other site.
 
-    `token` is in the printed address, `cookie` is what the browser holds after it, `form` stands in each form.
+    `token` is in the printed address, `cookie` is the browser's from then on, `form` is in each form.
     """
 
     host: str
@@ -90,7 +90,7 @@ class Gate:
 
     @property
     def name(self) -> str:
-        """Return the cookie's name, which holds the port, for a browser doesn't tell ports apart."""
+        """Return the cookie's name, which contains the port: browsers send cookies to every port of a host."""
         return f"dream-{self.port}"
 
     @property
@@ -129,7 +129,7 @@ class Gate:
 
 
 class Guarded(BaseHTTPMiddleware):
-    """Passes requests through a gate; every answer tells the browser to load and run nothing but ours."""
+    """Passes requests through a gate; every answer forbids the browser to load or run anything else."""
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
         super().__init__(app)
@@ -198,7 +198,7 @@ class Site:
         self._templates = environment(address)
         self._done: dict[str, Done] = {}
         self._numbers = count(1)
-        self._turn = threading.Lock()  # one act at a time: another run's lock is told of, our own is waited for
+        self._turn = threading.Lock()  # one action at a time: it waits for our own; the lock of another run is reported
 
     def show(self, page: pages.Page, query: Mapping[str, str]) -> Response:
         """Answer with a page."""
@@ -245,7 +245,7 @@ class Site:
             workspace.history.close()
 
     def rendered(self, name: str, workspace: Workspace | None, values: Mapping[str, object]) -> str:
-        """Return a page: its template, with what every page shows."""
+        """Render a page: its template, with the values that every page shows."""
         about = {**self._about(workspace), "here": WHERE.get(name, ""), "done": None}
         return self._templates.get_template(name).render({**about, **values})
 

@@ -34,14 +34,14 @@ from dream.workspace.runs import RunRecord
 from dream.workspace.stamp import last_night
 
 BEGUN = timedelta(minutes=1)  # between the stamp of a night and its first record
-NIGHT = timedelta(hours=12)  # what ran within so long before the last run was the same night
+NIGHT = timedelta(hours=12)  # runs within this time before the last run belong to the same night
 CHANGES = 3  # of a night, that are shown in full; the others are linked
 ROWS = 120  # of a file's diff on the first page
 LINES, CHARS = 200, 30_000  # of a memory file on one page
 EARLIER = 20  # forms of a line, and changes that wrote it
 PAGE = 40  # changes, or held findings, on one page
-ALIKE = 0.34  # of its words that a standing line shares with a held one, to be shown beside it
-RESTS = 4  # entries shown of what a held finding rests on
+ALIKE = 0.34  # share of a held line's words that a line of memory must have, to be shown beside it
+RESTS = 4  # source entries shown of a held finding
 HANDS = {
     "hand": "was written by hand",
     "init": "stood there when dream began",
@@ -49,7 +49,7 @@ HANDS = {
 }
 NEIGHBOUR, SAID, LEAD = 240, 700, 160  # characters shown of a message beside, of the one meant, and before its sentence
 
-# Why a guard held an edit, in plain words; the reason itself stands beside it.
+# Why a guard held an edit, in plain words; the reason itself is shown beside it.
 GUARDS: Mapping[str, str] = {
     "review": 'You asked to see every edit first (review = "hold").',
     "person-line": "It would change a line that you wrote.",
@@ -71,7 +71,7 @@ Sign = Literal["+", "-", " ", "@"]
 
 
 def state(workspace: Workspace) -> str:
-    """Return HEAD and a digest of each versioned file as it lies on disk, in one word."""
+    """Return HEAD and a digest of each versioned file on disk, as one word."""
     head = workspace.git.head() if workspace.git.exists else None
     found = read_all(workspace.root)
     each = (f"{path}={hashlib.blake2b(data, digest_size=8).hexdigest()}" for path, data in sorted(found.items()))
@@ -94,7 +94,7 @@ def changed_since(workspace: Workspace, shown: str) -> list[str]:
     return changes or ["something changed and changed back"]
 
 
-# A line of memory: where it stands, and what it rests on.
+# A line of memory: where it is, and what it is based on.
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class ShownLine:
 
 @dataclass(frozen=True, slots=True)
 class LineStory:
-    """A line, all that wrote it, its earlier forms and what it rests on. `number` is 0 where it no longer stands."""
+    """A line, the changes that wrote it, its earlier forms and its sources. `number` is 0 if it is no longer there."""
 
     file: MemoryFile
     text: str
@@ -336,7 +336,7 @@ class HeldFinding:
         return (int(whole), int(part)) if part else int(whole)
 
     def rows(self) -> tuple[DiffRow, ...]:
-        """Return its diff, with the changed words marked."""
+        """Return the diff of the held edit, with the changed words marked."""
         before, after = words(self.old, self.new)
         return (*([DiffRow("-", before)] if self.old else []), *([DiffRow("+", after)] if self.new else []))
 
@@ -391,7 +391,7 @@ def similar_lines(workspace: Workspace, item: HeldFinding) -> list[str]:
 
 
 def source_of(workspace: Workspace, item: HeldFinding) -> tuple[Evidence, ...]:
-    """Return what was said that a held finding rests on."""
+    """Return the messages that a held finding is based on."""
     return evidence(workspace, item.proposal.entries[:RESTS], item.new or item.old)
 
 
@@ -419,7 +419,7 @@ def _said(step: Deed) -> Iterator[str]:
 
 
 def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[tuple[DiffRow | None, DiffRow | None]]]]:
-    """Compare two states of memory, whole shas, file by file; "" stands for what lies on disk now."""
+    """Compare two states of memory, whole shas, file by file; "" means the files on disk now."""
     now = read_memory(workspace.root)
     before, after = (workspace.git.read_all(sha) if sha else now for sha in (left, right))
     paths = [path for path in sorted({*before, *after}) if is_memory(path) and before.get(path) != after.get(path)]
@@ -451,7 +451,7 @@ def day(when: datetime) -> str:
 class DiffRow:
     """One line of a diff; `parts` are pieces of it and whether each changed. `key` names the line where it was added.
 
-    A row of sign `@` stands for lines that are left out.
+    A row of sign `@` replaces lines that are left out.
     """
 
     sign: Sign
@@ -522,7 +522,7 @@ def _changed(file: str, gone: Sequence[str], new: Sequence[str]) -> list[DiffRow
 
 
 def beside(rows: Sequence[DiffRow]) -> list[tuple[DiffRow | None, DiffRow | None]]:
-    """Pair rows for two columns: a removed line stands beside the one that replaced it."""
+    """Pair rows for two columns: a removed line is beside the one that replaced it."""
     pairs, gone, new = list[tuple[DiffRow | None, DiffRow | None]](), list[DiffRow](), list[DiffRow]()
     for row in [*rows, DiffRow("@", ())]:
         if row.sign in "-+":

@@ -85,7 +85,7 @@ def _form_of(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _is_talk(lines: Sequence[str], who: Sequence[str]) -> bool:
-    """Return whether people talk: a few names in turns, that nearly all of the text stands behind."""
+    """Return whether it is a conversation: a few names take turns, and nearly all of the text follows a name."""
     others = sum(1 for line in lines if line.strip() and _day(line) is None) - len(who)
     turns = sum(one != other for one, other in pairwise(who))
     few = 2 <= len(set(who)) <= min(MOST_PEOPLE, len(who) // 2)
@@ -143,7 +143,7 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def _day(line: str) -> str | None:
-    """Return the time that a line tells and nothing else: `# 2026-11-20`, `Session 3: 1:56 pm on 8 May, 2023`."""
+    """Return the time in a line that holds nothing else: `# 2026-11-20`, `Session 3: 1:56 pm on 8 May, 2023`."""
     told = _HEAD.sub("", line).strip() if len(line) < 80 and re.search(r"\d{4}", line) else ""
     return told if not told.isdigit() and parse_time(told, UTC) else None
 

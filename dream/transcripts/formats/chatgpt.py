@@ -110,7 +110,7 @@ def _messages(said: Json, identity: str, turns: Turns) -> Iterator[Message]:
     told = parts.first(content, "parts", "text", "result")
     to = said.get("recipient", "all")
     if who == "tool":
-        # What memory or a search recalled is nobody's word; only what a tool showed is kept.
+        # Nobody said what memory or a search recalled: of tools only shown results are kept.
         if kind in _SHOWN and author.get("name") != "bio":
             yield from turns.result(told, answers=None, at=at, identity=identity, name=parts.text_of(author, "name"))
     elif who == "assistant" and isinstance(to, str) and to != "all":

@@ -22,7 +22,7 @@ _MARKS = {"uuid", "parentUuid", "sessionId", "isSidechain", "leafUuid", "request
 
 
 def _recognises(head: Head) -> bool:
-    """Return whether rows of type user or assistant hold a message, with Claude Code's own fields beside it."""
+    """Return whether rows of type user or assistant hold a message and Claude Code's own fields."""
     return head.shape == "lines" and any(
         record.get("type") in ("user", "assistant")
         and isinstance(record.get("message"), dict)
@@ -59,7 +59,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
 
 
 def _queued(row: Json) -> Json:
-    """Return as a message what the user typed while the agent worked, which stands in an attachment alone."""
+    """Return as a message what the user typed while the agent worked, which only an attachment holds."""
     held = parts.table(row, "attachment")
     typed = held.get("commandMode", "prompt") == "prompt" and held.get("isMeta") is not True
     if row.get("type") != "attachment" or held.get("type") != "queued_command" or not typed:

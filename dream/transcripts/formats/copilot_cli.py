@@ -16,7 +16,7 @@ from dream.transcripts.source import Head, Place, Reader, Said, Source
 from dream.transcripts.turns import Options, Turns
 
 _EVENTS = {"session.start", "user.message", "assistant.message", "hook.start"}
-_NOT_TYPED = ("skill", "system", "autopilot")  # how the source of a user message begins that nobody typed
+_NOT_TYPED = ("skill", "system", "autopilot")  # how the source of a user message begins that the user did not type
 
 
 def _recognises(head: Head) -> bool:
@@ -62,7 +62,7 @@ def _messages(row: Json, data: Json, turns: Turns, prompts: set[str]) -> Iterato
 
 
 def _is_new(prompt: object, where: str, prompts: set[str]) -> bool:
-    """Note where a prompt of this turn stands; return whether it is not in the other place."""
+    """Note where a prompt of this turn was found; return whether the other place does not have it."""
     other = f"{'hooked' if where == 'said' else 'said'} {prompt}"
     if other in prompts:
         prompts.remove(other)

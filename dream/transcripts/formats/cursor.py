@@ -56,7 +56,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
 
 
 def _typed(content: object, turns: Turns) -> object:
-    """Return what the user typed, without what the editor put beside it; the day that it tells is noted."""
+    """Return what the user typed, without what the editor added; the day that this names is noted."""
     text = parts.split(content).text
     turns.instructed("".join(f"date: {found}" for found in _TIMESTAMP.findall(text)[:1]))
     asked = "\n\n".join(found.strip() for found in _ASKED.findall(text))
@@ -87,7 +87,7 @@ def _newest(about: Json) -> float:
 
 
 def _bubbles(source: Source, session: str, about: Json) -> Iterator[Json]:
-    """Yield a conversation's messages in its order; those of older versions stand in it."""
+    """Yield a conversation's messages in its order; older versions keep them in the conversation itself."""
     kept = {parts.key(found, "bubbleId"): found for found in parts.tables(about, "conversation")}
     if order := [parts.key(head, "bubbleId") for head in parts.tables(about, "fullConversationHeadersOnly")]:
         rows = source.selected(_BUBBLES.format(session))

@@ -16,7 +16,7 @@ from dream.transcripts.turns import Options, Turns, role
 
 _MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
 _JSON = "\0json:"  # what content begins with that is not plain text
-_SILENT = ("cron", "subagent", "delegate")  # sources of sessions in which nobody speaks
+_SILENT = ("cron", "subagent", "delegate")  # sources of sessions without a user
 
 
 def _recognises(head: Head) -> bool:

@@ -66,7 +66,7 @@ def _owner(row: Json) -> tuple[str, str]:
 
 
 def _time(row: Json) -> object:
-    """Return when a message was said, where that is told: else it counts the message."""
+    """Return when a message was said; None where the timestamp is only a count of messages."""
     at, number = row.get("timestamp"), (parts.key(row, "id") or "").rpartition("-")[2]
     made_up = number.isdecimal() and at == COUNTED_FROM + 1_000 * int(number)
     return None if made_up else at

@@ -14,7 +14,7 @@ from dream.transcripts.parts import call
 from dream.transcripts.source import Head, Place, Reader, Said, Source
 from dream.transcripts.turns import Options, Turns, role
 
-# Channels on which nobody speaks: scheduled runs, sub-agents, and the dreaming of nanobot itself.
+# Channels without a user: scheduled runs, sub-agents, and the dreaming of nanobot itself.
 _SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
 
 

@@ -18,7 +18,7 @@ from dream.transcripts.turns import Options, Turns
 
 MAX_EVENT = 4 << 20  # bytes; OpenClaw compresses no larger one
 _EVENTS, _WINDOWS, _NODES = "transcript_events", "session_windows", "session_nodes"
-_SILENT = ("cron", "spawn", "internal")  # how a session was made in which nobody speaks
+_SILENT = ("cron", "spawn", "internal")  # how sessions without a user were created
 _SEVERAL = ("group", "channel")
 
 

@@ -86,7 +86,7 @@ def _threads(source: Source, library: Any) -> Sessions:
 
 
 def _installer() -> str:
-    """Return the command that installs a package beside this `dream`, however that was installed itself."""
+    """Return the command that adds a package to this installation of `dream`, however it was installed."""
     place = Path(sys.prefix)
     if (place / "pipx_metadata.json").exists():
         return f"pipx inject {place.name}"
