@@ -8,6 +8,7 @@ from collections.abc import Mapping
 PLACES = "places"  # the folder of places in a workspace
 KNOWN_PLACES = "places/places.toml"
 PRIVATE = "Private"  # the heading of SOUL.md below which rules stand that no group is given
+FORGET = "FORGET"  # the tag of a finding that is a wish to forget, and no line of a file
 MEMBERS = "Members asked"  # the one in a group's own SOUL.md below which rules of its members stand
 PLACE_NAME = r"[^\W_][\w-]{0,39}"
 MEMORY_FILES: tuple[str, ...] = ("SOUL.md", "USER.md", "memory/MEMORY.md")

@@ -17,6 +17,7 @@ State = Literal["applied", "present", "held", "refused"]
 MemoryFile = str  # a path in the workspace: one of MEMORY_FILES, or places/NAME/SOUL.md or MEMORY.md
 MEMORY_FILES = memory.MEMORY_FILES
 IMPORT, ALONE = IMPORTS = ("import", "import-alone")  # guards that hold what another tool remembers; one line by itself
+FORGET = "forget"  # the guard of a wish to forget: no edit of a file, its words are the `old_text`
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,8 @@ class Proposal:
     """An edit that a guard stopped and that waits for a person: one line of `.pending.jsonl`.
 
     `old_text` empty means an append; `new_text` empty means a removal. A proposal without a `file` is an
-    entry that could not be dreamt. `guard` names the check that stopped it. `batch` is the id of what proposed it: one
-    run, or one import.
+    entry that could not be dreamt, or a wish to forget. `guard` names the check that stopped it. `batch` is the
+    id of what proposed it: one run, or one import.
     """
 
     id: int

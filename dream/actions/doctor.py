@@ -20,7 +20,7 @@ from dream.errors import DreamError, GitError, WorkspaceError
 from dream.history.messages import FOLDER
 from dream.history.writer import read_cursor
 from dream.memory import DREAM_CURSOR
-from dream.models import Diagnostic
+from dream.models import FORGET, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
 from dream.text import safe as texts
@@ -445,7 +445,7 @@ def _queue(workspace: Workspace) -> Iterator[Ailment]:
     except WorkspaceError:  # named above
         return
     for proposal in waiting:
-        if proposal.file is None:
+        if proposal.file is None and proposal.guard != FORGET:
             span = ", ".join(map(str, proposal.entries))
             text = f"entry {span} could not be dreamt: {proposal.reason}"
             yield Ailment("memory/.pending.jsonl", text, "dream review")

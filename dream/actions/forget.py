@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,7 +17,17 @@ from pathlib import Path
 
 import orjson
 
-from dream.actions.statements import EARLIER, FoundStatement, cited, earlier, is_citation, meant, near, statements
+from dream.actions.statements import (
+    EARLIER,
+    FoundStatement,
+    cited,
+    earlier,
+    is_citation,
+    meant,
+    near,
+    statements,
+    wished,
+)
 from dream.directory import Workspace
 from dream.errors import UnknownRevision, UsageError
 from dream.history.repair import Sealing
@@ -95,13 +105,14 @@ class Unfinished:
     what: str = ""
 
 
-def forget(
+def forget(  # noqa: PLR0913 - each says what is meant, by name
     workspace: Workspace,
     what: str,
     *,
     text: bool = False,
     words: bool = False,
     guess: bool = True,
+    wish: Sequence[int] = (),
     dry_run: bool = False,
     now: datetime,
     locked: bool = False,
@@ -113,11 +124,12 @@ def forget(
     says nothing else goes; elsewhere a mark stays in its place. Cursors, spans, dates and trailers stay. Raises
     UsageError for a text too short to be looked for, UnknownRevision, GitError and Busy; what had been changed by then
     stays changed, and running it again goes on. Where nobody looks, pass `guess=False`: what lacks some of the words is
-    then only shown, as in a dry run.
+    then only shown, as in a dry run. `wish` are the entries in which the user asked for it: what else says it is
+    sought, and the wish goes along.
     """
 
     def wanted() -> _Sought:
-        return _wanted(workspace, what, text=text, words=words)
+        return _wanted(workspace, what, text=text, words=words, wish=wish)
 
     return _forget(workspace, wanted, guess=guess, dry_run=dry_run, now=now, locked=locked)
 
@@ -240,7 +252,7 @@ def _note(workspace: Workspace, begun: list[Unfinished]) -> None:
         undone.unlink(missing_ok=True)
 
 
-def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool) -> _Sought:
+def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool, wish: Sequence[int] = ()) -> _Sought:
     """Return what to look for."""
     if not text and re.fullmatch(r"[0-9a-f]{4,40}", what.strip()) and (sha := _change(workspace, what)):
         shown = workspace.git.show(sha)
@@ -263,8 +275,12 @@ def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool) -> _Sou
     if words:
         return _Sought(what, Needle([what]))
     every = [*statements(workspace), *earlier(workspace)]
-    taken, guessed = meant(what, every)
-    itself = [what] if not taken or Needle([what]).count(taken[0].text.encode("utf-8", "surrogateescape")) else []
+    own = wished(workspace, what, wish, every)
+    taken, guessed = meant(what, (one for one in every if one not in own), told=bool(wish))
+    itself = (
+        [what] if wish or not taken or Needle([what]).count(taken[0].text.encode("utf-8", "surrogateescape")) else []
+    )
+    taken += own
     standing = [one for one in every if one.cite != EARLIER]
     texts = dict.fromkeys(one.text for one in taken)
     return _Sought(

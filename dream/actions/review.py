@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,11 +10,12 @@ from difflib import SequenceMatcher
 from functools import partial
 from itertools import groupby, zip_longest
 
+from dream.actions.forget import Forgotten, forget
 from dream.directory import Workspace
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, end_of_section, gone, lines, paired, plain_ends, replaced
 from dream.errors import AnswerUnusable, UsageError
-from dream.models import IMPORTS, MemoryFile, Outcome, Proposal, Rejected
+from dream.models import FORGET, IMPORTS, MemoryFile, Outcome, Proposal, Rejected
 from dream.text.safe import clean
 from dream.text.words import standing, without_bullet
 from dream.transfer.take import placed
@@ -24,6 +25,7 @@ from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
 
 EDITED = "edited and accepted"
+UNSEEN = "it would forget for good; `dream review` shows what, and `dream review accept` with its number does it"
 Pick = int | tuple[int, int]  # a proposal, or one of its findings
 ChosenPart = tuple[
     Proposal, Proposal | None, Proposal | None
@@ -38,6 +40,7 @@ class Decided:
     misfits: tuple[tuple[Proposal, str], ...]
     sha: str | None
     remembered: tuple[Rejected, ...] = ()
+    forgotten: tuple[Forgotten, ...] = ()
 
 
 def diff(proposal: Proposal) -> str:
@@ -113,20 +116,37 @@ def accept(
     now: datetime,
     locked: bool = False,
     instead: str | None = None,
+    ask: Callable[[Forgotten], bool] | None = None,
 ) -> Decided:
     """Apply exactly the proposals `numbers`, in one commit, and those of an import in one of its own.
 
-    One that no longer fits stays held.
+    One that no longer fits stays held. So does a wish to forget, unless `ask` says yes to what it would take.
 
     `instead` is what a person wants written in place of the one finding that is named: the commit is then theirs.
     Raises UsageError for a number that nothing waits under, and Busy.
     """
+    wishes = [one for one in workspace.pending() if one.guard == FORGET and one.id in numbers]
+    agreed = {one.id for one in wishes if ask is not None and ask(forgetting(workspace, one, now=now))}
     with nullcontext() if locked else run_lock(workspace.private, "dream review", now=now):
-        together = groupby(_chosen(workspace, numbers), lambda one: one[0].batch if one[0].guard in IMPORTS else "")
+        chosen = _chosen(workspace, numbers)
+        gone = [
+            forgetting(workspace, one, dry_run=False, now=now, locked=True) for one, _, _ in chosen if one.id in agreed
+        ]
+        fit = [one for one in chosen if one[0].guard != FORGET or one[0].id in agreed]
+        together = groupby(fit, lambda one: one[0].batch if one[0].guard in IMPORTS else "")
         made = [_accepted(workspace, list(parts), instead, now) for _, parts in together]
         done = tuple(one for each in made for one in each.done)
         misfits = tuple(one for each in made for one in each.misfits)
-        return Decided(done, misfits, next((each.sha for each in reversed(made) if each.sha), None))
+        misfits += tuple((one, UNSEEN) for one in wishes if one.id not in agreed)
+        sha = next((each.sha for each in reversed(made) if each.sha), None)
+        return Decided(done, misfits, sha, forgotten=tuple(gone))
+
+
+def forgetting(
+    workspace: Workspace, wish: Proposal, *, dry_run: bool = True, now: datetime, locked: bool = False
+) -> Forgotten:
+    """Forget what a wish of the review queue names, with the wish itself; a dry run says what would go."""
+    return forget(workspace, wish.old_text, text=True, wish=wish.entries, dry_run=dry_run, now=now, locked=locked)
 
 
 def _accepted(workspace: Workspace, parts: Sequence[ChosenPart], instead: str | None, now: datetime) -> Decided:
@@ -206,6 +226,8 @@ class _NoFitError(Exception):
 
 def _apply(proposal: Proposal, texts: dict[MemoryFile, str]) -> None:
     file = proposal.file
+    if proposal.guard == FORGET:
+        return
     if file is None:
         raise _NoFitError("it is an entry that could not be dreamt, not an edit; reject it to put it away")
     if proposal.guard in IMPORTS:
@@ -290,6 +312,8 @@ def _commit(
 
 def _outcomes(proposal: Proposal) -> list[Outcome]:
     """Return the findings that an accepted edit settles, so that its lines can be traced like any other's."""
+    if proposal.guard == FORGET:  # its words are gone
+        return []
     try:
         found = findings.parse("\n".join(proposal.findings), proposal.entries).findings
     except AnswerUnusable:  # a row that a person changed: the edit is what they decided on

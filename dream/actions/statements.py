@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from dream.directory import Workspace
 from dream.history.messages import decode
+from dream.provenance.citations import WISH
+from dream.provenance.copied import points_at
 from dream.recall import cite, get, memory_lines
 from dream.text.sentences import sentences
 from dream.text.words import content_words, coverage, without_bullet
@@ -77,16 +80,40 @@ def earlier(workspace: Workspace) -> Iterator[FoundStatement]:
                 yield FoundStatement(EARLIER, without_bullet(line[1:]).strip(), line[1:])
 
 
-def meant(what: str, found: Iterable[FoundStatement]) -> tuple[list[FoundStatement], bool]:
+def wished(
+    workspace: Workspace, what: str, cursors: Iterable[int], found: Iterable[FoundStatement]
+) -> list[FoundStatement]:
+    """Return the statements of the entries `cursors`, and of their messages, in which the user asks for it."""
+    needle, quotes, cites = Needle([what]), list[str](), set[str]()
+    for cursor in cursors:
+        for entry in islice(workspace.history.after(cursor - 1), 1):
+            asking = [(text, line) for text, line in entry.rows() if WISH in text or _holds(needle, text)]
+            cites |= {f"history:{cursor}"} | {f"{entry.session}#{place}" for _, line in asking for place in line.cites}
+            quotes += [line.quote for _, line in asking if line.quote]
+    return [
+        one
+        for one in found
+        if one.cite in cites
+        and (WISH in one.text or _holds(needle, one.text) or any(points_at(one.text, quote) for quote in quotes))
+    ]
+
+
+def _holds(needle: Needle, text: str) -> bool:
+    return bool(needle.count(text.encode("utf-8", "surrogatepass")))
+
+
+def meant(what: str, found: Iterable[FoundStatement], *, told: bool = False) -> tuple[list[FoundStatement], bool]:
     """Return those of the statements that a person means by `what`, surest first, and whether that is only a guess.
 
+    What was `told` in a talk names it rather than quotes it: those that hold its words are meant beside the exact ones.
     A guess is a statement that lacks some of the words; none is meant where none holds half of them.
     """
     every = list(found)
     needle, wanted = Needle([what]), _plain(what)
-    if exact := [one for one in every if needle.count(one.text.encode("utf-8", "surrogatepass"))]:
+    exact = [one for one in every if _holds(needle, one.text)]
+    if exact and not told:
         return exact, False
-    if worded := [one for one in every if wanted and wanted <= _plain(one.text)]:
+    if worded := [one for one in every if wanted and wanted <= _plain(one.text)] or exact:
         return worded, False
     shares = [(coverage(what, one.text), one) for one in every]
     best = max((share for share, _ in shares), default=0.0)

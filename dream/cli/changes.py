@@ -464,14 +464,14 @@ def forget_command(
         )
     if dry_run or (asks and not yes):
         preview = run(dry_run=True)
-        _show_forgotten(preview, as_json=as_json)
+        show_forgotten(preview, as_json=as_json)
         if dry_run or not preview.found:
             return None
         if not group.confirmed("Forget it for good?"):
             output.say("Nothing was changed.")
             return 1
     done = run(dry_run=False)
-    _show_forgotten(done, as_json=as_json)
+    show_forgotten(done, as_json=as_json)
     return int(yes and done.guessed)
 
 
@@ -482,7 +482,8 @@ def _headline(done: Forgotten) -> str:
     return "Forgotten. It was in:" if done.whole else "Not all of it is forgotten. It was in:"
 
 
-def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
+def show_forgotten(done: Forgotten, *, as_json: bool = False) -> None:
+    """Show what was forgotten, or would be."""
     if as_json:
         output.emit(_forgotten(done))
         return
@@ -491,9 +492,7 @@ def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
         output.say("No file or commit of dream's contains it.", bold=True)
     else:
         output.say(_headline(done), bold=True)
-    for number, (one, after) in enumerate(done.taken, 1):
-        output.say(f"  {number}. {one.cite}: {one.text}", fold=True)
-        output.say(f"     then reads: {after}" if after else "     goes as a whole", fold=True)
+    show_taken(done)
     for file, count in done.places:
         output.say(f"  {file}: {count} {'time' if count == 1 else 'times'}")
     if held:
@@ -507,6 +506,13 @@ def _show_forgotten(done: Forgotten, *, as_json: bool) -> None:
     output.say("It may remain elsewhere:" if done.found else "It may be elsewhere:")
     for sentence in done.remains:
         output.say(f"  {sentence}", colour="yellow", fold=True)
+
+
+def show_taken(done: Forgotten) -> None:
+    """Show the statements that go, each with what its line or message reads then."""
+    for number, (one, after) in enumerate(done.taken, 1):
+        output.say(f"  {number}. {one.cite}: {one.text}", fold=True)
+        output.say(f"     then reads: {after}" if after else "     goes as a whole", fold=True)
 
 
 def _forgotten(done: Forgotten) -> dict[str, object]:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dream.cli import group, output, show
+from dream.cli.changes import show_forgotten, show_taken
 from dream.errors import DreamError, UsageError
 from dream.text.safe import span
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from dream.actions.forget import Forgotten
     from dream.actions.review import Decided, Pick
     from dream.directory import Workspace
     from dream.models import Proposal
@@ -62,7 +64,8 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
     """Show what is held for review, and accept or reject it.
 
     A guard holds an edit rather than drop it, because it would change a line that you wrote or remove too much of a
-    file, or because of the setting `review = "hold"`. Accepting applies exactly that edit in a commit of its own;
+    file, or because of the setting `review = "hold"`. What you asked in a talk to forget waits
+    here too, with what would go. Accepting applies exactly that edit in a commit of its own;
     rejecting remembers the fact, so that no later dream proposes it again.
 
     \b
@@ -90,6 +93,7 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
         if number:
             output.say()
         _show(one)
+        _wished(workspace, one)
         _said(workspace, one)
         output.say(f"   Decide: dream review accept {one.id}, or dream review reject {one.id}", dim=True)
 
@@ -111,7 +115,16 @@ def accept(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | 
     workspace = group.open_workspace(directory)
     named = " ".join(f"{one[0]}.{one[1]}" if isinstance(one, tuple) else str(one) for one in numbers) or "all"
     group.only_a_person("What waits for review", f"dream review accept {named}")
-    done = review.accept(workspace, _chosen(workspace, numbers, everything=everything), now=group.now())
+
+    def ask(preview: Forgotten) -> bool:
+        if as_json or not group.somebody_answers():
+            return preview.found and not preview.guessed
+        show_forgotten(preview)
+        return group.confirmed("Forget it for good?")
+
+    done = review.accept(workspace, _chosen(workspace, numbers, everything=everything), now=group.now(), ask=ask)
+    for one in done.forgotten if not as_json else ():
+        show_forgotten(one)
     _tell(done, "Accepted", as_json=as_json)
     return 1 if done.misfits else None
 
@@ -141,22 +154,24 @@ def _chosen(workspace: Workspace, numbers: tuple[Pick | str, ...], *, everything
         raise UsageError("Give their numbers from `dream review`, or all.")
     if not everything:
         return named
-    from dream.models import ALONE
+    from dream.models import ALONE, FORGET
 
     waiting = workspace.pending()
-    if alone := [str(one.id) for one in waiting if one.guard == ALONE]:
-        output.problem(f"Of what was imported, {', '.join(alone)} can only be decided by number.")
-    return [one.id for one in waiting if one.guard != ALONE]
+    if alone := [str(one.id) for one in waiting if one.guard in (ALONE, FORGET)]:
+        output.problem(f"{', '.join(alone)} can only be decided by number: imported lines and wishes to forget.")
+    return [one.id for one in waiting if one.guard not in (ALONE, FORGET)]
 
 
 def _show(one: Proposal) -> None:
     from dream.actions import review
+    from dream.models import FORGET
 
     entries = f", from {span((one.entries[0], one.entries[-1]))}" if one.entries else ""
-    output.say(f"{one.id}. {one.file or 'an entry that could not be dreamt'}{entries}", bold=True)
+    what = f"a wish to forget: {one.old_text}" if one.guard == FORGET else "an entry that could not be dreamt"
+    output.say(f"{one.id}. {one.file or what}{entries}", bold=True)
     parts, rows = review.findings_of(one), review.diff(one).splitlines()
     output.say(f"   Held: {_reason(one.reason, rows)}", fold=True)
-    if len(parts) < 2:
+    if len(parts) < 2 and one.guard != FORGET:
         for line in rows:
             _line("  ", line)
     for number, (old, new) in enumerate(parts if len(parts) > 1 else (), 1):
@@ -168,6 +183,19 @@ def _reason(reason: str, rows: Sequence[str]) -> str:
     """Return why an edit is held, without the line itself where that stands right below."""
     why, colon, line = reason.partition(": “")
     return why if colon and any(line.rstrip("”…") in row for row in rows) else reason
+
+
+def _wished(workspace: Workspace, one: Proposal) -> None:
+    """Show what a wish to forget would take."""
+    from dream.actions import review
+    from dream.models import FORGET
+
+    if one.guard != FORGET:
+        return
+    try:
+        show_taken(review.forgetting(workspace, one, now=group.now()))
+    except UsageError as error:  # too short to be looked for
+        output.problem(str(error))
 
 
 def _said(workspace: Workspace, one: Proposal) -> None:
@@ -198,7 +226,7 @@ def _tell(done: Decided, word: str, *, as_json: bool) -> None:
     elif not done.misfits:
         output.say("Nothing is held for review.")
     for one, reason in done.misfits:
-        output.problem(f"{one.id} no longer fits and stays held: {reason}.")
+        output.problem(f"{one.id} stays held: {reason}.")
 
 
 @click.command("web", cls=group.DreamCommand)

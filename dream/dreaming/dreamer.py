@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dream.dreaming import commit, giveway, phase1, phase2, queue, scope, tidy
+from dream.dreaming import commit, giveway, phase1, phase2, queue, scope, tidy, wishes
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Brief, Draft
 from dream.dreaming.editing import Editing, HeldEdit
@@ -162,15 +162,18 @@ class Dreamer:
             findings = self._analyse(batch, shown, evidence, left_out, place)
         except (AnswerUnusable, PromptTooLong) as error:
             return self._split_or_set_aside(batch, found, error, mark)
+        findings, wanted, stopped = wishes.parted(findings, evidence)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
         findings = scope.scoped(findings, place, evidence, shown.texts)
         vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
         findings, withdrawn = queue.withdrawn(findings, shown.pending, shown.texts, vouched)
         edited = self._edit(findings, shown, evidence, restored)
+        edited = replace(edited, outcomes=(*edited.outcomes, *stopped, *wishes.outcomes(wanted)))
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
         waiting = queue.queued(edited.held, findings, found.pending, last, self._clock())
         waiting += self._for_everywhere(place, edited, everything, waiting)
+        waiting += self._to_forget(wanted, [*found.pending, *waiting])
         report = self._commit(batch, found, edited, waiting, mark, withdrawn=withdrawn)
         self._cursor = batch[-1].cursor
         self._heard.clear()
@@ -287,6 +290,9 @@ class Dreamer:
             day=self._brief.day,
         )
         return phase2.edit(findings, protected, self._models.phase2, self._brief)
+
+    def _to_forget(self, wanted: Sequence[wishes.Wish], pending: Sequence[Proposal]) -> list[Proposal]:
+        return wishes.queued(wanted, pending, self._numbers.last(pending), self._clock()) if wanted else []
 
     def _for_everywhere(
         self, place: KnownPlace | None, edited: Edited, everything: Snapshot, waiting: Sequence[Proposal]

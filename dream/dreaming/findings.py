@@ -1,4 +1,4 @@
-"""Phase 1's answer as a contract: `[FILE/Heading] fact {cursors}`, REMOVE, REPLACE or `[SKIP]`; nothing else counts."""
+"""Phase 1's answer as a contract: `[FILE/Heading] fact {1}`, REMOVE, REPLACE, `[FORGET] what {1}` or `[SKIP]`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from dream.errors import AnswerCut, AnswerUnusable
-from dream.memory import PLACE_NAME, PRIVATE, like, memory_file, place_of
+from dream.memory import FORGET, PLACE_NAME, PRIVATE, like, memory_file, place_of
 from dream.models import Finding, MemoryFile
 from dream.text.safe import clean, quoted
 from dream.text.words import without_bullet
@@ -21,7 +21,7 @@ MAX_CITED = 200  # cursors and ranges that one finding may name
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
 _HEADING = r"(?:\s*/\s*([^\]\n]{0,80}))?"
 _FINDING = re.compile(
-    rf"{_LIST_MARK}\*{{0,2}}\[((?:places/{PLACE_NAME}/)?)(SOUL|USER|MEMORY)(?:\.md)?(-REMOVE|-REPLACE)?"
+    rf"{_LIST_MARK}\*{{0,2}}\[((?:places/{PLACE_NAME}/)?)(SOUL|USER|MEMORY|FORGET)(?:\.md)?(-REMOVE|-REPLACE)?"
     rf"((?:\s+(?:everywhere|private|P?[SUMW]\d{{1,6}}))*){_HEADING}\]"
     r"\*{0,2}[:\s]*(.*)",
     re.IGNORECASE,
@@ -114,6 +114,8 @@ def _findings(line: str, cursors: Sequence[int], known: References, place: str |
     where, old = known.get(number.upper(), (file, ""))
     if (other := _DOUBLES.fullmatch(text)) and other[1].upper() in known:
         text = _fact(known[other[1].upper()][1])
+    if file == FORGET:
+        return [Finding(FORGET, _fact(old) or text, resting)] if old or text else []
     removal = Finding(where, _fact(old) or text, resting, remove=True, line=old, because=text if old else "")
     if act == "-REMOVE" and place_of(where) == place_of(file):
         return [removal] if removal.text else []
@@ -134,6 +136,8 @@ def _file(match: re.Match[str], place: str | None, *, everywhere: bool) -> Memor
     own = f"places/{place}/" if place else ""
     if place is not None and prefix not in ("", own):
         return None
+    if kind == FORGET:
+        return FORGET
     return memory_file((prefix or ("" if everywhere or kind == "USER" else own)) + kind)
 
 

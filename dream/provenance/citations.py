@@ -20,6 +20,7 @@ from dream.text.words import content_words, without_said_on
 
 PLAIN = 0.6  # of a line's words that a message must hold to stand in for a citation
 MOST_CITED = 12  # messages of one line
+WISH = "User wants to forget: "  # so the summary's prompt has a wish to forget written
 
 _CITED = re.compile(r"\s*(?:\{([\d\s,;–-]{1,80})\}|\[([\d\s,;–-]{1,80})\])\s*[.。]?\s*$")
 _NUMBERS = re.compile(r"(\d{1,9})(?:\s*[–-]\s*(\d{1,9}))?")

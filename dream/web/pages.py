@@ -314,7 +314,7 @@ def decide(workspace: Workspace, known: Past, form: Form, chosen: Sequence[str])
         "reject": "rejected this time",
         "never": "put away for good",
     }
-    problems = tuple(f"{one.id} no longer fits and stays held: {reason}." for one, reason in done.misfits)
+    problems = tuple(f"{one.id} stays held: {reason}." for one, reason in done.misfits)
     what = f"1 finding {words[act]}." if count == 1 else f"{count:,} findings {words[act]}."
     return Done(what, done.sha, problems)
 

@@ -61,6 +61,7 @@ GUARDS: Mapping[str, str] = {
     "unfounded": "What was said does not bear it out.",
     "older": "It is older than what stands there.",
     "entry": "An entry of history could not be dreamt.",
+    "forget": "You asked in a talk to forget it; dream review accept on a terminal shows what goes.",
 }
 COMPARED = 4_000  # characters of a line whose words are compared
 _PIECES = re.compile(r"[^\W_]+|\s+|.", re.DOTALL)
