@@ -316,7 +316,7 @@ def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:
     root, private = workspace.root, workspace.private
     inside = (path for folder in (workspace.memory, private) for path in sorted(folder.rglob("*")))
     hidden = (private / "git", private / "git.new")
-    for path in (*map(root.joinpath, (*workspace.files(), KNOWN_PLACES)), *root.glob("*.md.saved"), *inside):
+    for path in (*map(root.joinpath, workspace.files()), *root.glob("*.md.saved"), *inside):
         ours = path.is_file() and not path.is_symlink() and path.name not in _OTHERS
         if ours and not any(path.is_relative_to(folder) for folder in hidden):
             yield str(path.relative_to(root)), path
@@ -406,6 +406,8 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
     if sources:
         yield f"{span(sources)} may say it in other words: the line was dreamt from there"
     yield from _in_clients_files(workspace, needle)
+    if needle.count(_read(workspace.root / KNOWN_PLACES)):
+        yield f"{KNOWN_PLACES} holds it: a project or chat is known by it; `dream places rename` changes its name"
     for path in _others(workspace):
         if needle.count(_read(path)):
             yield f"{path} is not dream's and holds it; take it out there"
@@ -425,7 +427,7 @@ def _in_clients_files(workspace: Workspace, needle: Needle) -> Iterator[str]:
 def _others(workspace: Workspace) -> Iterator[Path]:
     """Yield files of the workspace that aren't ours: an agent's sessions, a project around it."""
     ours = {workspace.memory, workspace.private}
-    known = {path for _, path in _ours(workspace)}
+    known = {path for _, path in _ours(workspace)} | {workspace.root / KNOWN_PLACES}
     left = MOST_FILES
     for folder, folders, names in os.walk(workspace.root):
         folders[:] = sorted(name for name in folders if name != ".git" and Path(folder) / name not in ours)

@@ -17,7 +17,7 @@ from typing import Literal
 
 from dream.directory import Workspace
 from dream.errors import Conflict, GitError, UnknownRevision
-from dream.memory import TEMPLATES, files_of, memory_file
+from dream.memory import TEMPLATES, files_of, memory_file, place_of
 from dream.models import MEMORY_FILES, MemoryFile, Rejected
 from dream.text.words import without_bullet
 from dream.versions import STATE, applied, is_memory, log, read_all, transaction
@@ -90,6 +90,7 @@ def restore(
         present = read_all(workspace.root)
         change = workspace.git.show(workspace.git.resolve(sha)).change
         target, kept = _target(workspace.git, change, mode, present)
+        _settle_places(workspace.git, change, target, present)
         # 3. What is to go for good is remembered; a restore that is taken back bans nothing any more.
         forgotten = _forgotten(present, target, change, now) if forget else ()
         lifted = _lifted(workspace.git, change, now) if change.kind == "restore" and mode != "at" else ()
@@ -169,6 +170,30 @@ def _as_in(git: GitStore, revision: str, present: Mapping[str, bytes]) -> dict[s
     if _PLACES in present:  # with the names of then, and every place that history may hold
         stays[_PLACES] = places.joined(then.get(_PLACES, b""), present[_PLACES])
     return {path: data for path, data in then.items() if is_memory(path) or path in _TRAVELS} | stays
+
+
+def _settle_places(git: GitStore, change: Change, target: dict[str, bytes], present: Mapping[str, bytes]) -> None:
+    """Let lines of a place stand under its name in `target`, and what is barred from being read stay so.
+
+    A person's later edits come with the names of now; in a folder of no place the next one of its name would find them.
+    """
+    if _PLACES not in present or _PLACES not in target:
+        return
+    names, now = (places.named_in(data[_PLACES]) for data in (target, present))
+    for path in [path for path in target if place_of(path) and place_of(path) not in names.values()]:
+        name = next((names[one] for one, called in now.items() if called == place_of(path) and one in names), "")
+        if name:
+            goal = path.replace(f"places/{place_of(path)}/", f"places/{name}/")
+            there = target.get(goal, b"").splitlines(keepends=True)
+            more = [row for row in target.pop(path).splitlines(keepends=True) if row not in there]
+            target[goal] = b"".join((*there, *more))
+    barred_by_it = set(places.never_in(git.read_all(change.sha).get(_PLACES, b"")))
+    if change.parent:
+        barred_by_it -= set(places.never_in(git.read_all(change.parent).get(_PLACES, b"")))
+    text, had = target[_PLACES], places.never_in(target[_PLACES])
+    never = dict.fromkeys((*had, *(one for one in places.never_in(present[_PLACES]) if one not in barred_by_it)))
+    if tuple(never) != had:
+        target[_PLACES] = places.with_never(text.decode("utf-8"), tuple(never)).encode("utf-8")
 
 
 def _without(git: GitStore, change: Change, present: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -120,14 +120,23 @@ def split(workspace: Workspace, *, now: datetime, locked: bool = False) -> str |
 
 
 def never(workspace: Workspace, what: str, *, lift: bool = False, now: datetime, locked: bool = False) -> str | None:
-    """Never read a project, by its path, or a chat or session, by its key; with `lift` read it again."""
-    named = os.path.realpath(Path(what).expanduser()) if what.startswith(("/", "~", ".")) else what
+    """Never read a project, by its name or path, or a chat or session, by its key; with `lift` read it again.
+
+    Raises UsageError where nothing is named.
+    """
+    if not what.strip():
+        raise UsageError("Name a project, a chat or a session: dream places never ~/work/secret")
+    place = workspace.places().by_name(what)
+    is_path = what.startswith(("/", "~", ".")) or (place is None and Path(what).is_dir())
+    path = os.path.realpath(Path(what).expanduser()) if is_path else what
+    named = (*place.paths, *place.chats) if place is not None else (path,)
 
     def deed(places: Places, found: Mapping[str, bytes]) -> Files:
-        left = [one for one in places.never() if one != named]
-        return {KNOWN_PLACES: places.written({}, never=left if lift else [*left, named])}
+        left = [one for one in places.never() if one not in named]
+        return {KNOWN_PLACES: places.written({}, never=left if lift else [*left, *named])}
 
-    return _done(workspace, deed, f"({'read again' if lift else 'never read'}: {named})", now, locked=locked)
+    told = f"({'read again' if lift else 'never read'}: {', '.join(named)})"
+    return _done(workspace, deed, told, now, locked=locked)
 
 
 def _named(places: Places, name: str) -> KnownPlace:

@@ -121,7 +121,7 @@ def split_command(dry_run: bool, directory: Path | None, as_json: bool) -> None:
 
 
 @places_command.command("never")
-@click.argument("what", metavar="PATH|CHAT|SESSION")
+@click.argument("what", metavar="NAME|PATH|CHAT|SESSION")
 @click.option("--lift", is_flag=True, help="Read it again from now on.")
 @group.workspace
 @group.as_json

@@ -46,11 +46,20 @@ _KEPT = {"session", "checksum"}  # the key says how far a session is consolidate
 # Files of git that may quote a message or keep an old commit reachable.
 _TRACES = ("ORIG_HEAD", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_MSG", "SQUASH_MSG")
 _BUSY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+_PLACE_ROW = rb'\[p-[0-9a-f]{8}\]|(?:name|paths|remotes|chats|also|never) = ["\[].*|[ \t]*["\]].*|[ \t]*(?:#.*)?'
+_PLACES = re.compile(
+    rb"(?:(?:" + _PLACE_ROW + rb")\r?\n)*\[p-[0-9a-f]{8}\]\r?\n(?:(?:" + _PLACE_ROW + rb")(?:\r?\n|\Z))*"
+)
 
 
 def is_long_enough(text: str) -> bool:
     """Return whether a text is long enough to be looked for; a Chinese or Japanese character counts as two."""
     return sum(2 if is_cjk(character) else 1 for character in text.strip()) >= SHORTEST
+
+
+def is_known_places(data: bytes) -> bool:
+    """Return whether it is a content of places.toml: what a project is known by stays, or nothing could be read."""
+    return _PLACES.fullmatch(data) is not None
 
 
 def is_name(text: str) -> bool:
@@ -82,7 +91,7 @@ class Needle:
 
     def scrub(self, data: bytes) -> bytes:
         """Return `data` without the texts; the very same object where it holds none."""
-        if not self.count(data):
+        if not self.count(data) or is_known_places(data):
             return data
         done: list[bytes] = []
         prose: list[bytes] = []
@@ -250,7 +259,7 @@ def branch(git: Git) -> str:
 def holders(git: Git, needle: Needle) -> list[str]:
     """Name every object that holds the texts, in reach or not; one process."""
     with git.conversation("cat-file", "--batch-all-objects", "--unordered", "--batch") as (_, answers):
-        return [sha for sha, data in _objects(answers) if needle.count(data)]
+        return [sha for sha, data in _objects(answers) if needle.count(data) and not is_known_places(data)]
 
 
 def versions(git: Git, head: str, needle: Needle) -> tuple[int, int]:

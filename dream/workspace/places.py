@@ -145,6 +145,27 @@ def joined(first: bytes, second: bytes) -> bytes:
     return first
 
 
+def named_in(data: bytes) -> dict[str, str]:
+    """Return the name of each place in a content of places.toml, by its ids; raises WorkspaceError."""
+    known = _parsed(data.decode("utf-8", "replace"), KNOWN_PLACES)
+    return {one: place.name for place in known for one in (place.id, *place.also)}
+
+
+def never_in(data: bytes) -> tuple[str, ...]:
+    """Return what is never read, as a content of places.toml has it."""
+    return _never(tomllib.loads(data.decode("utf-8", "replace")))
+
+
+def with_never(text: str, never: Sequence[str]) -> str:
+    """Return a text of places.toml with what is never read; comments stay."""
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    document.pop("never", None)
+    text = tomlkit.dumps(document).lstrip("\n")
+    return f"{tomlkit.dumps({'never': list(never)})}\n{text}" if never else text
+
+
 class Places:
     """The places of the workspace at `root`; `home` is the user's, in which one is nowhere in particular.
 
@@ -186,7 +207,10 @@ class Places:
         if not (barred := self._barred):
             return False
         here = Path(os.path.realpath(message.cwd)) if PurePath(message.cwd).is_absolute() else None
-        below = here is not None and any(here.is_relative_to(one) for one in barred if PurePath(one).is_absolute())
+        heres = (
+            (here, Path(self._project(message.cwd) or here)) if here is not None else ()
+        )  # a worktree lies elsewhere
+        below = any(at.is_relative_to(one) for at in heres for one in barred if PurePath(one).is_absolute())
         return below or message.chat in barred or session in barred or session.partition(":")[2] in barred
 
     def check_name(self, name: str, *, but: KnownPlace) -> None:
@@ -195,16 +219,19 @@ class Places:
             raise UsageError(f"{name!r} can't be a place's name: letters, digits, - and _, at most {NAME_CHARS}.")
         if (other := self.by_name(name)) is not None and other.id != but.id:
             raise UsageError(f"Another place is named {other.name}; merge them, or choose another name.")
+        if other is None and name.casefold() in self._left():
+            raise UsageError(f"places/{name} holds lines of a place that is not known any more; choose another name.")
+
+    def _left(self) -> set[str]:
+        """Return the names of the folders that hold memory: whose place is not known, no other one inherits it."""
+        return {path.parent.name.casefold() for path in self._path.parent.glob("*/*.md")}
 
     def written(self, changed: Mapping[str, KnownPlace | None], never: Sequence[str] | None = None) -> bytes:
         """Return places.toml with places `changed` by their ids, None for one that goes; comments stay."""
         import tomlkit
 
-        document = tomlkit.parse(read_text(self._path))
-        if never is not None:
-            document.pop("never", None)
-            text = tomlkit.dumps(document).lstrip("\n")
-            document = tomlkit.parse(f"{tomlkit.dumps({'never': list(never)})}\n{text}" if never else text)
+        text = read_text(self._path)
+        document = tomlkit.parse(text if never is None else with_never(text, never))
         for key, place in changed.items():
             if place is None:
                 document.pop(key, None)
@@ -300,7 +327,7 @@ class Places:
             self._known = list(_read(self._path))
             if found := known():
                 return found
-            taken = {place.name.casefold() for place in self._known}
+            taken = {place.name.casefold() for place in self._known} | self._left()
             place = KnownPlace(f"p-{secrets.token_hex(4)}", _free(_slug(named), taken), **by)
             replace_file(self._path, (read_text(self._path) + _written(place)).encode("utf-8"))
             self._known.append(place)

@@ -109,6 +109,49 @@ def test_what_is_never_read_leaves_no_word_in_the_workspace(workspace: Workspace
     assert (b"zeppelins" in kept, b"Graz" in kept) == (False, True)
 
 
+def test_a_place_is_never_read_by_its_name_nor_in_a_worktree_and_no_restore_lifts_it(
+    workspace: Workspace, home: Path, tmp_path: Path
+) -> None:
+    (first,) = [one.sha for one in workspace.git.log(kind="dream")][-1:]
+    git, tree = home / "work" / "alpha" / ".git", home / "elsewhere"
+    (git / "worktrees" / "w").mkdir(parents=True)
+    (git / "worktrees" / "w" / "gitdir").write_text(f"{tree / '.git'}\n")
+    (git / "worktrees" / "w" / "commondir").write_text("../..\n")
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {git / 'worktrees' / 'w'}\n")
+    assert dream("places", "never", " ", "-w", workspace.root).status == 2
+    assert dream("places", "never", "Alpha", "-w", workspace.root).status == 0
+    assert dream("restore", first, "--yes", "-w", workspace.root).status == 0
+    said = [row(31, "We use zeppelins.", git.parent, session="s"), row(32, "We use gliders.", tree, session="s")]
+    dream("consolidate", lines(tmp_path / "s.jsonl", *said), "-w", workspace.root)
+    kept = b"".join(path.read_bytes() for path in (workspace.root / "memory").rglob("*") if path.is_file())
+    assert (b"zeppelins" in kept, b"gliders" in kept) == (False, False)
+    (barring,) = [one.sha for one in workspace.git.log(kind="hand") if "never read" in one.subject]
+    assert dream("restore", barring, "--yes", "-w", workspace.root).status == 0
+    assert workspace.places().never() == ()
+
+
+def test_a_restore_over_a_rename_leaves_no_line_for_the_next_place_of_that_name(workspace: Workspace) -> None:
+    last = workspace.git.log(kind="dream")[0].sha
+    assert dream("places", "rename", "alpha", "gamma", "-w", workspace.root).status == 0
+    assert dream("restore", last, "--yes", "-w", workspace.root).status == 0
+    assert workspace.read_file("places/gamma/SOUL.md") == ""
+    assert workspace.read_file(TABS).count("tabs") == 1
+    (workspace.root / "places" / "delta").mkdir()
+    (workspace.root / "places" / "delta" / "SOUL.md").write_text("- Always use tabs.\n")
+    refused = dream("places", "rename", "beta", "delta", "-w", workspace.root)
+    assert (refused.status, "is not known any more" in refused.err) == (2, True)
+
+
+def test_forgetting_what_a_project_is_called_keeps_its_place_and_says_so(workspace: Workspace, home: Path) -> None:
+    dream("note", "The alpha release is on Friday", "--everywhere", "-w", workspace.root)
+    done = dream("forget", "alpha", "--yes", "-w", workspace.root)
+    assert (done.status, "dream places rename" in done.out) == (0, True)
+    assert dream("doctor", "-w", workspace.root).status == 0
+    assert "tabs" in dream("context", "-w", workspace.root, cwd=home / "work" / "alpha").out
+    assert dream("search", "release Friday", "--json", "--everywhere", "-w", workspace.root).json == []
+
+
 def test_a_note_counts_for_the_repository_in_which_it_is_typed(workspace: Workspace, home: Path) -> None:
     dream("note", "Deploys need two reviews", "-w", workspace.root, cwd=home / "work" / "alpha")
     dream("note", "I am allergic to nuts", "--everywhere", "-w", workspace.root, cwd=home / "work" / "alpha")
