@@ -226,7 +226,13 @@ def consolidate_command(
             return 0
     wrong: tuple[Diagnostic, ...] = ()
     with nullcontext() if said is None else _piped(said, workspace.private) as piped:
-        named += [file for path in paths for file in _meant(path, piped, workspace, settings)]
+        meant = {path: _meant(path, piped, workspace, settings) for path in paths}
+        named += [file for files in meant.values() for file in files]
+        if absent := [str(path) for path, files in meant.items() if not files]:
+            reason = f"no transcripts of {', '.join(absent)} on this machine; name the path of some"
+            if not named:
+                return _report(ConsolidateReport(reason=reason), as_json=as_json, quiet=quiet)
+            output.problem(f"{reason}.")
         if not named:
             named, wrong = _configured(workspace, settings)
             idle = True
@@ -263,8 +269,6 @@ def _meant(path: Path, piped: File | None, workspace: Workspace, settings: Setti
     if str(path) not in known_formats() or path.exists():
         return [path]
     found = listing.paths(replace(settings, sources=(str(path),)), workspace.root, home=Path.home(), environ=os.environ)
-    if not found:
-        raise TranscriptError(f"{path} has no transcripts on this machine; name the path of some.")
     return list(found)
 
 
