@@ -28,14 +28,14 @@ from dream.transcripts import parts
 from dream.workspace.places import Places
 
 ANSWER, MISSED = 8, 64  # parts of a live window: one is kept free for the answer, one for what the estimate misses
-TOOL_CHARS = 2_000  # of a tool's result, as the readers of transcripts cut it
-SUMMARY_SHARE = 0.25  # of a session's budget, at the most, is given to its own summaries
+TOOL_CHARS = 2_000  # characters of a tool's result; the readers of transcripts cut it to the same length
+SUMMARY_SHARE = 0.25  # largest share of a session's budget for its own summaries
 
 T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Work off the reply's path: one piece at a time for a key, and no error is ever swallowed.
+    """Background work that does not delay a reply: one task at a time for each key, and no error is lost.
 
     Its thread is started when it is first needed; the interpreter waits for it at its exit.
     """
@@ -46,7 +46,7 @@ class Background(Generic[T]):
         self._futures: dict[str, Future[T]] = {}
 
     def start(self, key: str, work: Callable[[], T]) -> Future[T]:
-        """Start `work`, or return the future of what is under way for `key`; raises what `key` failed with before."""
+        """Start `work`, or return the future of the running task of `key`; raises the error of the key's last task."""
         with self._lock:
             under_way = self._futures.get(key)
             if under_way is not None and not under_way.done():
@@ -57,7 +57,7 @@ class Background(Generic[T]):
             return self._futures[key]
 
     def raise_error(self, key: str) -> None:
-        """Raise what the finished work for `key` failed with, once."""
+        """Raise the error of the finished task of `key`, once."""
         with self._lock:
             future = self._futures.get(key)
             if future is not None and future.done():
@@ -121,7 +121,7 @@ class Consolidator:
         return sum(self.steps(Talk(key, messages), now=now), Consolidated(key))
 
     def steps(self, talk: Talk, *, now: datetime) -> Iterator[Consolidated]:
-        """Do as `consolidate` does with a talk, and yield what was appended after each model call."""
+        """Do as `consolidate` does with a talk, and yield the appended entries after each model call."""
         while True:
             begun = self._new(talk)
             if begun is None:
@@ -171,7 +171,8 @@ class Consolidator:
     def archive(self, session: Session, *, now: datetime | None = None, can_wait: bool = False) -> Consolidated:
         """Consolidate all of `session`: what `/new` does. It is in history when this returns.
 
-        With `can_wait` nobody waits for it: it raises ModelInaccessible instead of keeping it as it was said.
+        With `can_wait` the caller can try again later: it raises ModelInaccessible instead of keeping the messages as
+        they are.
         """
         self._background.raise_error(session.key)
         with session.consolidating:
@@ -188,7 +189,7 @@ class Consolidator:
         return self._background.start(session.key, lambda: self._given_up_if_due(session, now, other_tokens))
 
     def close(self) -> None:
-        """Wait for what is in the background, and raise what went wrong there."""
+        """Wait for the background tasks, and raise their first error."""
         self._background.close()
 
     def __enter__(self) -> Self:
@@ -229,7 +230,7 @@ class Consolidator:
             try:
                 for step in self._summarised(Talk(session.key, waiting), place, iter(old), now, can_wait=can_wait):
                     done += step
-            except StalePosition:  # another process was quicker; what it left is ours
+            except StalePosition:  # another process consolidated first; we take the rest
                 if self._history.position(session.key) <= place.position:
                     raise
             else:
@@ -237,13 +238,13 @@ class Consolidator:
                 return done
 
     def _new(self, talk: Talk) -> tuple[Reached, identity.Numbered] | None:
-        """Find what is new of a talk; None when nothing is."""
+        """Return the new messages of a talk; None if there are none."""
         plan = identity.plan(self._history, talk.key, talk.messages)
         if plan.remark and self._report:
             self._report(Diagnostic(talk.key, 0, plan.remark))
         first = next(plan.numbered, None)
         if first is None:
-            return None  # before a tokenizer is loaded for nothing
+            return None  # return early, without loading a tokenizer
         place = Reached(plan.key, plan.start, plan.prefix, plan.known)
         return place, identity.without_summarised(self._history, talk.key, chain([first], plan.numbered))
 
@@ -272,7 +273,7 @@ class Consolidator:
     def _placed(self, key: str, numbered: identity.Numbered) -> Iterator[tuple[str, tuple[int, Message]]]:
         """Yield each message with the id of its place, which changes with the user's message that begins a turn.
 
-        What a person said is never to be read keeps its number, and no word.
+        A message of a place that the user excluded keeps its number, without its text.
         """
         where, barred = "", False
         asked: set[str] = set()  # the agent's last calls that have no result yet; a call and its result keep one place

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from dream.models import Message
 
-HELD_CHARS = 16 << 20  # of what messages say in full beyond their content, which is held until they are summarised
+HELD_CHARS = 16 << 20  # characters of full texts behind shortened messages that are in memory until they are summarised
 BREAKS = ("\n\n", "\n", "。", ". ", " ")  # where a long text is split, the best first
 
 

@@ -25,15 +25,15 @@ from dream.transcripts.formats import chat_text
 from dream.transcripts.source import Pair, Passed
 
 MANY = 200  # messages from which on a session is long enough to say how far it has been read
-MOST_STRAYS = 3  # named of the files that lie among transcripts and are none
+MOST_STRAYS = 3  # names shown of files among the transcripts that are not transcripts
 
 
 @dataclass(slots=True)
 class _Reading:
     """One file while it is read: its sessions, how many of them are not in history yet, and whether all were read.
 
-    `keys` count the messages of each session that the file holds; `given` are those that were handed out, and
-    `scattered` those of them whose messages don't stand together.
+    `keys` count the messages of each session that the file holds; `given` are those that were yielded, and `scattered`
+    those of them whose messages are not contiguous.
     """
 
     file: File
@@ -79,8 +79,8 @@ class Feed:
     def find(self, paths: Iterable[Path | File], *, quiet_at: datetime | None = None) -> list[File]:
         """List the files at `paths` whose current content is not in history yet, sorted by their last messages.
 
-        With `quiet_at`, those written to within `idle_hours` before it are left out. A path that holds no transcript
-        is told to `report` as long as another does; else TranscriptError.
+        With `quiet_at`, those written to within `idle_hours` before it are left out. A path without transcripts is
+        reported; raises TranscriptError if no path has any.
         """
         self._listed = listing.files(paths, self.report)
         unread = self._seen.unread(self._listed)
@@ -123,7 +123,7 @@ class Feed:
             self._bytes = max(self._bytes[0], self._begin + self._reading.passed.bytes), self._bytes[1]
 
     def _step(self, does: str, what: str) -> None:
-        """Report what is done next, which file of how many it is about, and how much of all has been read."""
+        """Report the next step, the number of its file, and how much of all files has been read."""
         if self._reading is None:
             self.progress(Step(f"{does} {what}"))
             return
@@ -131,7 +131,7 @@ class Feed:
         self.progress(Step(f"{does} {self._place}: {what}", min(done, of_all) / (of_all or 1)))
 
     def left_out(self) -> LeftOut:
-        """Return what was not read although nothing is wrong with it."""
+        """Return the files that were not read although nothing is wrong with them."""
         return self._left_out
 
     def _tell_apart(self) -> None:

@@ -29,7 +29,7 @@ FORGET_CHARS = 120  # characters at the start of the next message that are searc
 
 _SUFFIXES = "py|js|ts|tsx|md|json|ya?ml|toml|sh|sql|csv|txt|go|rs|java|cpp|html|css|ini|cfg|conf|lock|pdf|ipynb|db|env"
 _HOUR = re.compile(r"(\d+)(?::(\d\d))? ?([ap])?.*")
-# Tried in this order; what one has taken, the next does not see. The weight says how much a loss hurts.
+# Tried in this order; each sees only what the ones before did not match. The weight says how bad a loss is.
 _KINDS: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("command", 4, re.compile(r"(?<!`)`([^`\n]{3,120})`(?!`)|^\s*\$ (\S[^\n]{2,120})$", re.MULTILINE)),
     (
@@ -67,7 +67,7 @@ _LETTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_")
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """One exact thing: its kind, its text, how much its loss hurts, and the day that a date names."""
+    """One exact detail: its kind, its text, its weight if it is lost, and the day if it is a date."""
 
     kind: str
     text: str
@@ -95,7 +95,7 @@ class Check:
     """The exact details that the users stated, and those that a summary lacks."""
 
     said: Sequence[Stated]
-    missing: Mapping[tuple[str, str], int]  # the weight of each thing that is lacking
+    missing: Mapping[tuple[str, str], int]  # the weight of each missing detail
 
     @property
     def poor(self) -> bool:
@@ -107,7 +107,7 @@ class Check:
 
     @property
     def left_out(self) -> list[Stated]:
-        """Return the sentences of which something is lacking."""
+        """Return the sentences with a missing detail."""
         return [one for one in self.said if any(thing.key in self.missing for thing in one.things)]
 
 
@@ -130,13 +130,13 @@ def stated(messages: Mapping[int, Message]) -> list[Stated]:
 
 
 def check(text: str, said: Sequence[Stated]) -> Check:
-    """Hold a summary against what was said exactly."""
+    """Compare a summary with the exact details of the messages."""
     summary = SummaryText.of(text)
     return Check(said, {one.key: one.weight for each in said for one in each.things if not summary.holds(one)})
 
 
 def added(found: Check, messages: Mapping[int, Message], zone: tzinfo) -> list[str]:
-    """Return the lines that belong under a poor summary: sentences with what it lacks, cited, in order."""
+    """Return the lines to append to a poor summary: the sentences with the missing details, cited, in order."""
     room, missing, chosen = ADDED_CHARS, dict(found.missing), dict[int, str]()
     for number, one in sorted(enumerate(found.said), key=lambda pair: -_worth(pair[1], found.missing)):
         lacks = {thing.key for thing in one.things} & missing.keys()
@@ -149,13 +149,13 @@ def added(found: Check, messages: Mapping[int, Message], zone: tzinfo) -> list[s
 
 
 def kept(before: Check, after: Check) -> Fidelity:
-    """Count the exact things that were said, and those in the summary before and after sentences went in."""
+    """Count the exact details of the messages, and those in the summary before and after sentences were added."""
     said = len({thing.key for one in before.said for thing in one.things})
     return Fidelity(said, said - len(before.missing), said - len(after.missing))
 
 
 def exact(text: str, code: str = "") -> list[Exact]:
-    """Find the exact things in a sentence, which is in the language `code`, in their order; each place counts once."""
+    """Find the exact details of a sentence in the language `code`, in their order; each place counts once."""
     found: list[tuple[int, Exact]] = []
     for kind, weight, pattern in _KINDS:
         if kind == "time":  # whose hours, and whose numbers, may be a date's
@@ -190,7 +190,7 @@ def _without_dates(text: str, code: str, found: list[tuple[int, Exact]]) -> str:
 
 
 def _worth(one: Stated, missing: Mapping[tuple[str, str], int]) -> float:
-    """Return how much the loss of a sentence hurts for the room that it takes."""
+    """Return the weight of a sentence's missing details per character."""
     return sum(missing.get(thing.key, 0) for thing in one.things) / (20 + len(one.text))
 
 

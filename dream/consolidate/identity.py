@@ -90,7 +90,7 @@ class Plan:
 
 
 def digest(message: Message) -> str:
-    """Name a message by its id; where that is missing or no more than a number, by what it is."""
+    """Return a message's digest: of its id, or of its content if the id is missing or only a number."""
     if message.id is not None and len(message.id) >= SHORTEST_ID:
         return _short(message.id)
     return _short(repr((message.id, message.role, message.name, message.at, message.content, message.calls)))
@@ -144,7 +144,7 @@ def _summarised_until(history: History, own: str) -> datetime | None:
 
 
 def _compared(history: History, key: str, messages: Iterable[Message], position: int, prefix: str) -> Plan:
-    """Find what is new where it takes a look at every message: those that history does not hold under the key."""
+    """Find the new messages by comparing every one: those that history does not hold under the key."""
     keys = re.compile(re.escape(key) + OLDER, re.ASCII)
     held = Counter(one for entry in history.of(keys) if not entry.rereads for one in digests(entry))
     given = [digest(message) for message in messages]

@@ -21,8 +21,8 @@ from dream.workspace.live import LiveFile, LiveMessage, on_disk
 if TYPE_CHECKING:
     from dream.history.history import History
 
-SUMMARY_TOKENS = 2_000  # of the summaries that go into the next prompt
-IMAGE_TOKENS = 1_000  # what providers count for a picture, at the most
+SUMMARY_TOKENS = 2_000  # tokens of the summaries that go into the next prompt
+IMAGE_TOKENS = 1_000  # tokens that providers count for an image, at the most
 MARK_TOKENS = 4  # the provider's own marks round a message
 STOPPED = "[no result: the agent was stopped]"
 NAMED = ("role", "content", "name", "tool_call_id")  # what these cost is in the marks, or counted by itself

@@ -34,16 +34,16 @@ from dream.settings import EMBEDDED, Settings
 from dream.text.words import coverage
 from dream.workspace.files import read_note, write_note
 
-CHUNK_TOKENS = 8_000  # of messages in one summary, where the window allows; a longer chunk loses details
-LEAST_TOKENS = 256  # of messages in one call, however small the window
-RETRY_TOKENS = 500  # of the rejected answer and what was wrong with it
+CHUNK_TOKENS = 8_000  # tokens of the messages in one summary, where the window allows; a longer chunk loses details
+LEAST_TOKENS = 256  # least tokens of messages in one call, however small the window
+RETRY_TOKENS = 500  # tokens for the rejected answer and its fault, in a retry
 RETRY_SENTENCE_TOKENS = 100  # of these for the sentence round it
-TEMPLATE_TOKENS = 100  # of the section's tags and the provider's own marks between messages
-WINDOW_SHARE = 0.95  # what a tokenizer that isn't the model's own may be wrong by
-HALVINGS = 2  # of a chunk that turns out too long for the model
-RAW_CHARS = 16_000  # of one entry, so that a prompt can hold several
+TEMPLATE_TOKENS = 100  # tokens for the section's tags and the provider's marks between messages
+WINDOW_SHARE = 0.95  # share of the window that is used: the tokenizer may not be the model's own
+HALVINGS = 2  # how often a chunk is halved that is too long for the model
+RAW_CHARS = 16_000  # characters of one entry, so that a prompt can hold several
 SLACK_TOKENS = 200  # the summary of a very short chunk may be longer than the chunk
-ECHO_SHARE = 0.5  # of an answer's lines that are lines of the prompt's own making
+ECHO_SHARE = 0.5  # share of an answer's lines, from which it only repeats the prompt
 SAID = 0.5  # of an example's words that the conversation must hold for it to be a fact of the conversation too
 # How often a model that fails is asked again: a night with the provider down must not be spent on waiting.
 PATIENCE = 6  # with calls that fail in a row

@@ -49,7 +49,7 @@ class Guess:
 
     @property
     def kept(self) -> float:
-        """The belief that it states something that is meant and worth a line."""
+        """The probability that it states something serious that is worth a line."""
         return sum(self.shares[name] for name in KEPT)
 
     @property
@@ -131,7 +131,7 @@ def _answered(context: str, known: Tongue) -> Iterator[str]:
 
 
 def _beside(side: str, text: str, known: Tongue) -> Iterator[str]:
-    """Yield what the sentence before or after is like: the phrases of the tables in it, its ends."""
+    """Yield the features of the sentence before or after: the phrases of the tables in it, how it begins and ends."""
     yield f"{side} {'some' if text else 'none'}"
     if text:
         said = plain(text)
@@ -202,7 +202,7 @@ def _pronouns(person: Literal["first", "second"], own: str, *, wide: bool) -> fr
 
 
 def _of_context(context: str, size: int, known: Tongue) -> Iterator[str]:
-    """Yield what the message before tells: whether it asked something, and with which words."""
+    """Yield the features of the message before: whether it asked something, and with which words."""
     last = context.rstrip(" *_)\n")[-160:]
     if last[-1:] not in ("?", "？"):
         yield "x none"

@@ -15,8 +15,8 @@ from dream.text.tongues import function, plain
 from dream.text.words import MONTH, table
 
 COMMON = "common.txt"
-TOLD = 0.82  # share of the words of the longer of two statements that tell one thing
-STEM = 6  # letters of a word by which its forms are one
+TOLD = 0.82  # share of the longer statement's words, from which two statements say the same
+STEM = 6  # letters of a word that its forms have in common
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MONTH = re.compile(MONTH, re.IGNORECASE)
 _CODE = re.compile(
@@ -27,7 +27,7 @@ _COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)
 _NAMED = re.compile(r"\W*(?:[^\W\d_]+ )??([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,5}(?= [^\W\d_])", re.IGNORECASE)
 _WIDE_RUN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]+")
 _ENGLISH = "en"
-_TIMES = frozenset("月日号號年時时分点點")  # what a number before them tells is a day or an hour
+_TIMES = frozenset("月日号號年時时分点點")  # a number before them is a day or an hour
 _PRONOUNS = frozenset("我你您他她它")
 _HIRAGANA = re.compile("[ぁ-ゟ]")
 _HAN_ONLY = re.compile("[㐀-鿿]+")
@@ -39,7 +39,7 @@ _HOURS = frozenset(("uhr", "am", "pm", "hs"))
 
 @lru_cache(maxsize=16384)
 def telling(text: str, code: str) -> frozenset[str]:
-    """Return the telling words of a text, cut to a stem's length; Chinese and Japanese by pairs of characters."""
+    """Return the content words of a text, cut to a stem's length; Chinese and Japanese by pairs of characters."""
     small = function(code) | function(_ENGLISH)
     found: set[str] = set()
     grammar = set(table()["grammar_wide"])
@@ -62,13 +62,13 @@ def telling(text: str, code: str) -> frozenset[str]:
 
 
 def tells(text: str, code: str) -> int:
-    """Return how many telling words a text has that few sentences hold."""
+    """Return how many rare content words a text has."""
     return len(telling(text, code) - common())
 
 
 @lru_cache(maxsize=16384)
 def attribute(text: str, code: str) -> str:
-    """Return what a text is about, where that has one value at a time: home, port, deadline; "" for what is not plain."""
+    """Return the attribute a text gives, if it has one value at a time: home, port, deadline; "" if unclear."""
     said = plain(text)
     return next((name for name, ones in tongue(code).attributes.items() if any(one in said for one in ones)), "")
 
@@ -81,7 +81,7 @@ def _values(text: str, code: str) -> frozenset[str]:
 
 
 def told_already(new: str, old: str, code: str, old_code: str) -> bool:
-    """Return whether a statement may be left out because another tells it: nearly the same words, and equal values.
+    """Return whether a statement repeats another, so that it may be dropped: nearly the same words, and equal values.
 
     This is stricter than `same_fact`, which a longer line passes too: what is left out here is lost.
     """
@@ -101,7 +101,7 @@ def _flat(text: str) -> str:
 
 
 def supersedes(new: str, old: str, code: str, share: float) -> bool:
-    """Return whether two statements hold at least `share` of the shorter one's telling words, or count one thing anew.
+    """Return whether two statements share at least `share` of the shorter's content words, or one updates a count.
 
     Not where they say the same of two things: "Room 12 is free", "Room 14 is free"; "the crawler has 3 tickets", "the
     scheduler has 5".
@@ -181,5 +181,5 @@ def _counts(text: str, code: str) -> bool:
 
 @cache
 def common() -> frozenset[str]:
-    """Return the words that many of the project's labelled sentences hold: that two share one tells little."""
+    """Return the common words of the project's labelled sentences: two statements that share one need not be alike."""
     return frozenset((resources.files("dream.embedded") / COMMON).read_text(encoding="utf-8").splitlines())

@@ -18,22 +18,22 @@ from dream.provenance.voice import CUT, own_text
 from dream.text.sentences import Sentence, quoted_share, sentences
 from dream.text.tongues import guess, is_wide, main, plain
 
-KEEP = 0.3  # of belief that a sentence states something, for it to be a line of history
-SURE, WORDS = 0.7, 3  # of the same, and content words in it, for it to be a line of memory
-LEAST = 12  # characters of a sentence of one of several people, if it names nothing
-ASKED_RULE = 0.85  # of belief that a question asks for something for good: "would you keep it short from now on?"
-RULE, RULE_STANDING = 0.6, 0.35  # of belief that it is a rule; where a word says that it holds from now on
+KEEP = 0.3  # least probability that a sentence states something, for it to be a line of history
+SURE, WORDS = 0.7, 3  # the same, and least content words, for it to be a line of memory
+LEAST = 12  # least characters of a sentence without a name, where several people speak
+ASKED_RULE = 0.85  # least probability that a question asks for a rule: "would you keep it short from now on?"
+RULE, RULE_STANDING = 0.6, 0.35  # least probability of a rule; the same, where a word says that it holds from now on
 READ = 40_000  # characters of one message that are read: users don't type more
 WIDTH = 240  # characters of a line of two sentences
-BOTH = 140  # of the same where friends tell each other what they did, and neither sentence needs the other
+BOTH = 140  # the same where friends talk about their days, and neither sentence needs the other
 HEADING = 140  # characters of the heading of a list that its items are shown with
-OF_RULE = 0.1  # of belief that it is a rule, from which a fragment behind one belongs to it
+OF_RULE = 0.1  # least probability of a rule, for a fragment after a rule to belong to it
 FRAGMENT = 18  # characters of a rule that says nothing without the sentence before it: "any hour", "ohne Ausnahme"
-POINTING = 80  # of one that begins with a word for it: "that goes for every screen"
+POINTING = 80  # characters of a rule that begins by referring to the sentence before: "that goes for every screen"
 SCRAP = 24  # characters of a sentence that says little without the one before it: "port stays", "£27 an hour"
 BRIEF = 32  # characters of a rule that shares a line with its neighbour: "Never delete it. Move it, always"
 PERSONAL = ("person", "preference")
-NOT_ONES_OWN = ("opinion", "quotation", "joke")  # what a sentence was taken for that what leans on goes with
+NOT_ONES_OWN = ("opinion", "quotation", "joke")  # kinds of sentences that are not joined to one before
 WORTH = {
     "rule": 3.0,
     "person": 2.2,
@@ -126,7 +126,7 @@ def _turn(turn: _Turn, before: str, found: list[Statement]) -> None:
 
 
 def _bare(text: str, turn: _Turn) -> str:
-    """Return a sentence without what carries nothing at its ends."""
+    """Return a sentence without empty phrases at its ends."""
     text = trimmed(text, turn.known)
     return trimmed(without_names(text, turn.names), turn.known) if turn.names else text
 
@@ -154,7 +154,7 @@ def _ends_line(turn: _Turn, one: Sentence, text: str, guessed: kinds.Guess, plac
 
 
 def hard(text: str) -> int:
-    """Return how many things in `text` would be missed exactly: numbers, names, codes."""
+    """Return how many exact details `text` has: numbers, names, codes."""
     return len(_HARD.findall(text))
 
 
@@ -179,7 +179,7 @@ def _whole(
 
 
 def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Guess) -> Statement | None:
-    """Return the statement that a sentence makes; None for what is not to be kept."""
+    """Return the statement that a sentence makes; None if it is not worth keeping."""
     if not _is_claimed(turn, one) or one.text.endswith((":", "：")):
         return None
     standing = turn.known.has("standing", plain(text))
@@ -202,7 +202,7 @@ def _stated(turn: _Turn, one: Sentence, text: str, place: int, guessed: kinds.Gu
 
 
 def _is_sure(text: str, kind: str, guessed: kinds.Guess, code: str) -> bool:
-    """Return whether a statement is certain, and tells enough, to be a line of memory; one about its speaker does."""
+    """Return whether a statement is certain and informative enough for a line of memory; one about its speaker is."""
     enough = tells(text, code) >= WORDS or cues.says("mine", text)
     return kind == "rule" or (guessed.kept >= SURE and enough and not _asks(text))
 
@@ -217,12 +217,12 @@ def _is_claimed(turn: _Turn, one: Sentence) -> bool:
 
 
 def _tells_a_secret(text: str, known: Tongue, *, rule: bool) -> bool:
-    """Return whether a sentence tells a secret; a rule may name what one is about, and hold no token."""
+    """Return whether a sentence reveals a secret; a rule may mention one, but must not contain a token."""
     return (_TOKEN if rule else _SECRET).search(text) is not None and known.has("secret", plain(text))
 
 
 def _kind(guessed: kinds.Guess, text: str, known: Tongue) -> str:
-    """Return the kind of a statement: a rule only where that is believed, or a word like "always" stands in it.
+    """Return the kind of a statement: a rule only if that is likely, or if it has a word like "always".
 
     "Never deploy on Fridays" is one whatever is believed of the words that the small model has not seen; what its
     speaker is at, "I'm trying to" and "I'm not sure", is none unless such a word stands beside it.
@@ -239,7 +239,7 @@ def _kind(guessed: kinds.Guess, text: str, known: Tongue) -> str:
 
 
 def _told(guessed: kinds.Guess) -> str:
-    """Return the likeliest kind of what is no rule."""
+    """Return the likeliest kind of a statement that is no rule."""
     return max(kinds.KEPT[1:], key=lambda name: guessed.shares[name])
 
 
@@ -291,7 +291,7 @@ def _is_brief(text: str, known: Tongue) -> bool:
 
 
 def _leans(one: Sentence, turn: _Turn) -> bool:
-    """Return whether a sentence begins with what points at the one before: and, so, that; an article doesn't."""
+    """Return whether a sentence begins with a word that refers to the one before: and, so, that; not an article."""
     if turn.known.articles.match(one.text):
         return False
     lead = plain(one.text)[: 4 if turn.known.wide else 14]

@@ -58,7 +58,7 @@ def section(text: str, tag: str) -> str | None:
 
 
 def owners(text: str) -> tuple[str, ...]:
-    """Return the names of those whose words are the user's, as a prompt shows them; "*" is everybody's."""
+    """Return the names of those who count as the user, as a prompt shows them; "*" is everybody."""
     rows = (section(text, "owners") or "").splitlines()
     return tuple(row.removeprefix("- ") for row in rows if row.startswith("- "))
 

@@ -30,7 +30,7 @@ _NOTE = re.compile(
     r" \[(?:\d{1,2}\.?(?:–\d{1,2}\.?)? )?(?:de )?(?:[^\W\d]{3,10} (?:de )?)?(?:19|20)\d\d(?: – [^\[\]]{6,28})?\]"
     r"| \[(?:19|20)\d\d年[^\[\]]{0,28}\]"
 )
-# What summaries of other programs write before a line: no name, but what it is.
+# Labels that other programs' summaries write before a line: not a name, but the kind.
 _LABELLED = re.compile(
     r"\**(Decision|Plan|Preference|Correction|Fact|Event|Solution|Rule|Person|Note)s?\**[:：]\** +", re.IGNORECASE
 )
@@ -69,12 +69,12 @@ class New:
     replaces: tuple[tuple[MemoryFile, str], ...] = ()
 
 
-# Stage three: what is known, found by its words.
+# Stage three: known statements, found by their words.
 
 
 @dataclass(slots=True)
 class Pool:
-    """Statements that are known, found by their words; a word that many of them hold tells little."""
+    """Known statements, found by their words; a word that many of them share counts little."""
 
     held: dict[int, Statement] = field(default_factory=dict)
     by_word: dict[str, list[int]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Pool:
         self.held.pop(number, None)
 
     def near(self, said: Statement) -> list[int]:
-        """Return the numbers of the statements that share most with `said`, the nearest first."""
+        """Return the numbers of the statements that share most words with `said`, the nearest first."""
         shared: dict[int, float] = {}
         for word in self._keys(said):
             weight = self._weight(word)

@@ -41,7 +41,7 @@ class Tongue:
         return any(map(plain.__contains__, self.cues[name]))
 
     def without_aims(self, plain: str) -> str:
-        """Return a text made `plain` without the phrases that say what its speaker is at: "I'm trying to", "not sure"."""
+        """Return a text made `plain` without the phrases for what its speaker is doing or unsure about: "I'm trying to", "not sure"."""
         for phrase in self.aims:
             plain = plain.replace(phrase, "  ")
         return plain
@@ -77,7 +77,7 @@ def tongue(code: str) -> Tongue:
 
 @cache
 def earlier_part() -> re.Pattern[str]:
-    """Return the pattern of what a line of an older version calls the earlier, at its end: "(earlier, …)", "(früher, …)"."""
+    """Return the pattern of the earlier value at the end of a line by an older version: "(earlier, …)", "(früher, …)"."""
     words = "|".join(dict.fromkeys(tongue(code).earlier for code in codes()))
     return re.compile(rf" ?[(（](?:{words})[,，、] ?.*[)）]\s*$")
 

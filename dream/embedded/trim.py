@@ -18,7 +18,7 @@ _CLAUSE = re.compile(r"[,，、;；]\s*|\s[-–—]+\s|[.!。！]\s+|\(")
 
 
 def trimmed(text: str, known: Tongue) -> str:
-    """Return `text` without what carries nothing at its ends: "ok so", greetings, thanks, a question that it ends in."""
+    """Return `text` without empty phrases at its ends: "ok so", greetings, thanks, a final question."""
     text = _without_request(_front(text, known), known)
     before = ""
     while text != before:
@@ -31,7 +31,7 @@ def trimmed(text: str, known: Tongue) -> str:
 
 
 def without_names(text: str, names: Collection[str]) -> str:
-    """Return `text` without the name of somebody who is spoken to, at its beginning or its end: "Thanks, Mel"."""
+    """Return `text` without the name of the person addressed, at its beginning or its end: "Thanks, Mel"."""
     for name in names:
         for one in {name, name[:3]} if len(name) > 4 else {name}:
             text = re.sub(rf"^{re.escape(one)}\w*[,!.:]\s+", "", text)
@@ -102,5 +102,5 @@ def _without_request(text: str, known: Tongue) -> str:
 
 
 def is_supposed(sentence: str) -> bool:
-    """Return whether a sentence tells what is only imagined, dreamt or played."""
+    """Return whether a sentence describes something imagined, dreamt or role-played."""
     return cues.says("imagined", sentence)

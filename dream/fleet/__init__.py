@@ -95,7 +95,7 @@ def _member(workspace: Path | str, root: Path | str | None) -> Member:
 
 
 class _Unlimited:
-    """The limits of a night that is run by itself: those of its settings alone."""
+    """The limits of a night outside a fleet: only those of its settings."""
 
     def take(self, asked: Asked, stop: Callable[[], bool]) -> GrantedCall | str:
         from dream.fleet.nursery import GrantedCall

@@ -46,7 +46,7 @@ from dream.workspace.lock import FileLock, is_free
 APPLICATION, VERSION, WORKFLOW = "dream-fleet", "2", "night"
 WAITING = ["ENQUEUED", "PENDING"]
 LOST = ("ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")  # states in which the queue has lost a night
-# Of the table of nights, what DBOS says of one that is put, and what else is written or read here.
+# Columns of the table of nights: those that DBOS returns for a new one, and those written or read here.
 TAKEN = (
     "workflow_uuid",
     "status",
@@ -70,14 +70,14 @@ INPUTS = ("workflow_uuid", "inputs", "retention_timestamp")
 POLL = 0.1  # seconds between two looks at the queue
 REAP = 3.0  # seconds between two looks for workers that died
 BUSY = 30.0  # seconds that a night waits for a workspace that another run holds: a killed worker's night, mostly
-KEPT = timedelta(days=30)  # how long the database keeps what nights came to
+KEPT = timedelta(days=30)  # how long the database keeps the results of nights
 AT_ONCE = 200  # nights that DBOS is asked for at once
 SETTLE = 20.0  # seconds that workers have to come back to a Postgres that was restarted, before they count as dead
-TRIES = 5  # workers that a night may take down, or that die for another reason, before it counts as failed
+TRIES = 5  # workers that may die during a night, for whatever reason, before it counts as failed
 AGAIN = "~"  # between a night's id and how often it was put back because its provider did not answer
 FOR_EVER = 1_000_000
 LONGEST_PAUSE = 600.0  # seconds between two such tries
-HEAD_START = 60  # seconds of waiting that a tenant's next night in the queue is worth
+HEAD_START = 60  # each further night of a tenant queues as if it had come so many seconds later
 
 
 def _check_sqlite() -> None:
@@ -130,10 +130,10 @@ class Queue:
     def put(self, waiting: Iterable[Waiting], now: datetime, *, anew: bool = False) -> int:
         """Enqueue nights and return how many; a night that is or was in the queue is not enqueued again.
 
-        One that the queue has lost is. With `anew`, so is one that ended before `now`, when there still was something
-        new: it came to nothing, and could not even be noted.
-        The longest waiting comes first, tenants in turn: a tenant's next night counts as having begun to wait a minute
-        after the one before it, so that a thousand nights of one delay nobody else's by more than one.
+        A night that the queue has lost is. With `anew`, so is one that ended before `now` although something new was
+        left: it came to nothing, and could not even be noted. The longest waiting comes first, tenants in turn: a
+        tenant's next night counts as having begun to wait a minute after the one before it, so that a thousand nights
+        of one delay nobody else's by more than one.
         """
         nights = {one.id: one for one in waiting}
         lost: list[str] = []
@@ -177,7 +177,7 @@ class Queue:
         return len(rows)
 
     def drained(self, roots: Sequence[Root]) -> bool:
-        """Return whether no night of these roots waits or runs; one put back for its provider's sake waits too."""
+        """Return whether no night of these roots waits or runs; one delayed because of its provider waits too."""
         table = self._table
         back = (table.c.status == "DELAYED") & table.c.workflow_uuid.contains(AGAIN, autoescape=True)
         here = table.c.queue_name.in_([root.name for root in roots]) & (table.c.name == WORKFLOW)
@@ -190,7 +190,7 @@ class Queue:
         return {str(row[0]).lower(): int(row[1]) for row in self._read(counted)}
 
     def oldest(self) -> float:
-        """Return for how many seconds the night that waits longest has waited."""
+        """Return the seconds that the oldest waiting night has waited."""
         table = self._table
         first = sa.select(sa.func.min(table.c.created_at)).where(table.c.name == WORKFLOW, table.c.status == "ENQUEUED")
         since = self._read(first)[0][0]
@@ -216,7 +216,7 @@ class Queue:
         return sum(map(len, lost.values()))
 
     def adopt(self, dead: Callable[[str], bool]) -> None:
-        """Enqueue anew what waits for, or died with, a worker of another version of this program."""
+        """Requeue nights that wait for a worker of another version of this program, or that died with one."""
         table, is_dead = self._table, cache(dead)
         other = sa.select(table.c.workflow_uuid, table.c.status, table.c.executor_id).where(
             table.c.name == WORKFLOW,
@@ -234,7 +234,7 @@ class Queue:
                 self.ledger.patiently(partial(self._client.enqueue, _adopted(one), *arguments))
 
     def _has_just_started(self) -> bool:
-        """Return whether Postgres began so lately that workers may not have come back to it: none counts as dead."""
+        """Return whether Postgres started so recently that workers may not have reconnected: none counts as dead."""
         if self.file is not None:
             return False
         since = sa.text("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
@@ -366,7 +366,7 @@ class Worker:
         self._name = queue.ledger.worker = uuid4().hex
         self._alive = _Alive(queue, self._name)
         self._over = threading.Event()
-        self._not_had: list[str] = []  # nights that did not come to their end, by id
+        self._not_had: list[str] = []  # nights that did not finish, by id
         self._reaper = threading.Thread(target=self._reap, daemon=True)
 
     def start(self) -> None:
@@ -421,7 +421,7 @@ class Worker:
         return account
 
     def _tried(self, member: Member) -> Account:
-        """Run a night, unless it has taken down a worker at each try; what it raises is noted, and ends it alone."""
+        """Run a night, unless each try killed its worker; an error is noted, and ends only this night."""
         if not os.path.isdir(member.path):  # noqa: PTH112 - False also where it may not be asked
             return {"outcome": "gone"}
         now = datetime.now(UTC)
@@ -442,7 +442,7 @@ class Worker:
         return account
 
     def _later(self, member: Member, id_: str) -> bool:
-        """Put a night whose provider did not answer into the queue again; return False where it was often enough."""
+        """Requeue a night whose provider did not answer; return False if all its tries are used."""
         name, _, number = id_.partition(AGAIN)
         tried = int(number or 0) + 1
         if tried > self._again:
@@ -474,7 +474,7 @@ class Worker:
 
 
 class _Alive:
-    """Whether a worker is alive: a lock in the database's folder, or in Postgres, that ends with its process."""
+    """Whether a worker is alive: its process holds a lock in the database's folder, or in Postgres."""
 
     def __init__(self, queue: Queue, name: str) -> None:
         self._queue = queue

@@ -74,7 +74,7 @@ def erase(
     if dry_run:
         files, size = _summed([_hashes(member.path, key) for member in found])
         return Erased(tenant, names, files, size, 0, (), elsewhere, remains, None, dry_run)
-    # 1. No night begins any more. What a running one, or another run, holds stays for the next time.
+    # 1. No new night starts. A workspace that a running night or another run holds is left for the next erasure.
     nights = queue.forget([key for member in found for key in member.keys])
     proof, done, busy = [], [], []
     for member in found:
@@ -92,7 +92,7 @@ def erase(
             done.append(member)
     if busy and not left:
         raise busy[0][1]
-    # 3. A receipt stays: who erased what, when, with what, and what is elsewhere.
+    # 3. Write a receipt: who erased what, when and how, and what is elsewhere.
     receipt = roots[0].path / FOLDER / "receipts" / f"{now:%Y%m%dT%H%M%S}-{signed[:12]}-{os.urandom(3).hex()}.json"
     row = {
         "erased": now.isoformat(),
@@ -105,7 +105,7 @@ def erase(
     }
     make_folder(receipt.parent)
     replace_file(receipt, orjson.dumps(row, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-    # 4. The files, the database, and the bytes behind it.
+    # 4. Delete the files, the rows in the database, and their bytes on disk.
     for path in left:
         _remove(path)
     for member in done:
@@ -159,7 +159,7 @@ def proves(receipt: Path, tenant: str) -> bool:
 
 
 def _remains(queue: Queue, *, rewrite: bool) -> str:
-    """Say what the database's files may still hold of the deleted rows: names, paths, counts; nothing that was said."""
+    """Say what the database's files may still hold of the deleted rows: names, paths, counts; never messages."""
     if queue.file is not None:
         return "nothing: SQLite's file is rewritten; backups of it are not touched"
     tables = "the tables are rewritten" if rewrite else "the tables' files until Postgres reuses the space"
@@ -186,7 +186,7 @@ def _moved(member: Member, signed: str, now: datetime) -> Path:
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory with everything in it, also where its owner has closed a part of it to themselves."""
+    """Remove a directory with everything in it, even folders in it without write permission."""
     for folder, folders, _ in os.walk(path):
         for name in folders:
             inner = Path(folder, name)
@@ -246,7 +246,7 @@ def _key() -> bytes:
         return contents(path)
 
 
-# Everything of a tenant's in one archive.
+# Export of all that a tenant has, as one archive.
 
 
 @dataclass(frozen=True, slots=True)

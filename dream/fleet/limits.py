@@ -25,16 +25,16 @@ from dream.reports import Usage
 T = TypeVar("T")
 
 BURST = 1.0  # seconds of a rate that may be saved up between calls
-LEARNT = 0.1  # how much one bill counts in what is expected of the next
-NAP = 0.5  # seconds after which whoever waits looks again: another's refund may have come
+LEARNT = 0.1  # weight of one bill in the estimate of the next
+NAP = 0.5  # seconds after which a waiting call checks again: another may have given back its share
 MINUTE = 60.0
-FRESH = 1.0  # seconds for which what an operator has set is taken to be so
-OUTAGE = 600.0  # seconds for which a database that does not answer is waited for
+FRESH = 1.0  # seconds for which an operator's settings are cached
+OUTAGE = 600.0  # seconds to wait for a database that does not answer
 LONGEST_NAP = 2.0  # seconds between two tries meanwhile
 FAULTS = 5  # calls in a row without an answer, after which a provider is asked only now and then
 PAUSE = 60.0  # seconds between two such tries
 KEPT = 3 * 86400.0  # seconds after its last update for which a row is kept
-CALL = 3600.0  # seconds after which a call under way is not believed any more
+CALL = 3600.0  # seconds after which a call under way counts as ended
 ROWS = 1_000  # rows of one statement
 
 _META = sa.MetaData()
@@ -70,7 +70,7 @@ PASSING = ("spent:", "known:", "turn:", "down:", "worker:")  # rows that are del
 
 
 class Ledger:
-    """The tables in the database at `url`; safe for threads, processes and machines. `worker` is whose calls these are.
+    """The tables in the database at `url`; safe for threads, processes and machines.
 
     Everything waits for a database that is away for a while, and raises DreamError where that lasts too long.
     """
@@ -79,13 +79,13 @@ class Ledger:
         self.sqlite = url.startswith("sqlite")
         more: dict[str, Any] = {} if self.sqlite else {"pool_pre_ping": True, "max_overflow": -1}
         self.engine = sa.create_engine(url, **more)
-        self.worker = ""
+        self.worker = ""  # the worker that makes the calls
         self.errors = 0  # times that the database did not answer
         self._turns: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
         self._known: tuple[float, dict[str, float]] = (-inf, {})
-        self._down: set[str] = set()  # lines that did not answer lately, as far as this process knows
-        self._share: dict[str, float] = {}  # of the most that a call may use, what calls of a model did lately
+        self._down: set[str] = set()  # providers that did not answer lately, as far as this process knows
+        self._share: dict[str, float] = {}  # share of their maximum that a model's recent calls used
         if self.sqlite:  # SQLAlchemy's own way begins a transaction only with its first write
             sa.event.listen(self.engine, "connect", _plain)
             sa.event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -99,9 +99,9 @@ class Ledger:
         self.engine.dispose()
 
     def patiently(self, what: Callable[[], T], seconds: float = OUTAGE) -> T:
-        """Do `what`, again while the database is away; raises DreamError where that lasts longer than `seconds`.
+        """Call `what`, again while the database is away; raises DreamError if that lasts longer than `seconds`.
 
-        What was cut off may have been done: `what` can be done twice.
+        An interrupted call may have taken effect, so `what` must be safe to repeat.
         """
         until, nap = time.monotonic() + seconds, 0.1
         while True:
@@ -143,7 +143,7 @@ class Ledger:
         self._known = (-inf, {})
 
     def reach(self, least: float, more: Mapping[str, float]) -> dict[str, float]:
-        """Raise numbers to at least `least`, then add to each its `more`; return their values between the two."""
+        """Raise numbers to at least `least`, return them, and then add to each its `more`."""
 
         def change(connection: sa.Connection) -> dict[str, float]:
             found: dict[str, float] = {}
@@ -198,12 +198,12 @@ class Ledger:
             self._change(lambda connection: connection.execute(gone))
 
     def forget_calls(self, tenant: str) -> None:
-        """Delete what is known of a tenant's calls under way."""
+        """Delete the records of a tenant's calls under way."""
         gone = sa.delete(_CALLS).where(_CALLS.c.tenant == tenant)
         self._change(lambda connection: connection.execute(gone))
 
     def take(self, asked: Asked, stop: Callable[[], bool]) -> GrantedCall | str:
-        """Wait until a call may be made; return it, or why it may not be made.
+        """Wait until a call may be made; return it, or the reason why it may not be made.
 
         Of a minute's tokens it takes what such a call used lately, of a tenant's day the most that it may. A level
         may go below zero, and whoever comes next waits until it is above again: so a large call is never
@@ -226,7 +226,7 @@ class Ledger:
         return STOPPED
 
     def _try(self, call: GrantedCall) -> float | str:
-        """Take the call's share, and return 0; else how many seconds to wait, or why it may never be.
+        """Take the call's share and return 0; else return the seconds to wait, or the reason why it can never be made.
 
         Below 0, it is its tenant's own calls that it waits for.
         """
@@ -318,14 +318,14 @@ class Ledger:
         self._change(change)
 
     def _bounds(self) -> dict[str, float]:
-        """Read what operators have set, and who does not answer, once a second."""
+        """Read the operators' settings, and which providers don't answer, once a second."""
         read, known = self._known
         if time.monotonic() - read > FRESH:
             self._known = read, known = time.monotonic(), self.get("bound:") | self.get("down:")
         return known
 
     def paid(self, call: GrantedCall, bill: Usage) -> None:
-        """Book what a call cost in place of what it took; a second time changes nothing of a tenant's day."""
+        """Replace a call's reserved amount by its cost; calling this twice does not change a tenant's day."""
         asked = call.asked
         if bill.tokens:
             used = bill.tokens / max(asked.most.tokens, 1)

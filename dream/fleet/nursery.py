@@ -47,7 +47,7 @@ Stage = Literal["consolidate", "dream"]
 T = TypeVar("T")
 Account = dict[str, Any]  # how half a night went: counts, shas and words of ours
 GATEWAY = "dream.llm.gateway"  # where it is loaded before this module, LiteLLM is too: seconds, and 190 MB
-LOADED = (  # what a night needs, beside what the one before the first loads
+LOADED = (  # modules that a night needs; loaded before the first night
     "dream.cli",  # first: it is what `dream` itself begins with
     "dream.consolidate.consolidator",
     "dream.consolidate.feed",

@@ -69,7 +69,7 @@ class Ran:
     set_aside: tuple[str, ...]
     wrong: tuple[Wrong, ...]  # what could not be looked at
     bounded: tuple[str, ...]  # what waits for another day's budget
-    unavailable: tuple[str, ...]  # what waits for a provider that does not answer
+    unavailable: tuple[str, ...]  # nights that wait for a provider that does not answer
     stopped: bool
     seconds: float
     usage: Usage

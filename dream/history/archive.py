@@ -100,7 +100,7 @@ def beginning(descriptor: int, end: int, *, dreamt: int, budget: int) -> list[Mo
     """
     ends, cursors, tokens = array("q"), array("q"), array("q")  # of a million entries they take 24 MB
     for offset, line, row in outlined(descriptor, 0, end):
-        if isinstance(row, Outline):  # what is no entry goes along with the next that goes
+        if isinstance(row, Outline):  # an invalid line is moved with the next entry
             ends.append(min(offset + len(line) + 1, end))
             cursors.append(row.cursor)
             tokens.append(row.tokens)

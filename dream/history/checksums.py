@@ -16,7 +16,7 @@ MORE = re.compile(rb',"more":(\d{1,9})(?=(?:,"checksum":"[0-9a-f-]{17}")?\}\s*$)
 CHECKSUM = re.compile(rb',\s*"checksum"\s*:\s*"([0-9a-f]{8})-([0-9a-f]{8})"\s*\}\s*$')
 _FIELD = 32  # bytes of the checksum as we write it, to the end of the line
 _END = 72  # bytes in which both keys fit
-OWN = slice(-11, -3)  # of a whole line of ours: its own checksum
+OWN = slice(-11, -3)  # where a whole line of ours has its own checksum
 FIRST = b"00000000"  # used as the previous line's checksum for the first line
 
 

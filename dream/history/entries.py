@@ -19,7 +19,7 @@ from dream.text.tokens import estimate
 
 HIGHEST = 1 << 62  # cursors stay below; a larger number in a foreign line is no cursor
 KINDS = frozenset(get_args(Kind))
-DIGEST_CHARS = 8  # of a message's identity: 48 bits in base64
+DIGEST_CHARS = 8  # characters of a message's identity: 48 bits in base64
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # of a line that doesn't say when
 EMPTY_ANSWERS = {"(nothing)", "[no summary]"}  # nanobot stored a model's empty answer as these
 _BEGINNING = re.compile(rb'\{"cursor":(\d{1,15}),"timestamp":"')  # of every line of ours

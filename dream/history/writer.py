@@ -67,7 +67,7 @@ class Writer:
         self._name = str(self._path)
         self._archive = memory / "archive"
         self._chain = Chain()  # to the end of the log
-        self._size = -1  # of the log as it was left; of any other size all of it is looked at again
+        self._size = -1  # size of the log after the last append; at any other size all of it is checked again
         self._durable = durable
         self._flaw = flaw
         self._committed = committed

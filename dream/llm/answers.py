@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from dream.llm import Finish, Json, ToolCall
 from dream.text.safe import mend_json, mend_surrogates
 
-MAX_CHARS = 1_000_000  # of arguments that are read at all; a memory file holds a fortieth of that
+MAX_CHARS = 1_000_000  # characters of the longest arguments that are read; a memory file has a fortieth of them
 MAX_TEXT_CALLS = 100  # tool calls read from one text
-MAX_BLOCK_CHARS = 200_000  # of one block; a memory file holds an eighth of that
+MAX_BLOCK_CHARS = 200_000  # characters of the longest block that is read; a memory file has an eighth of them
 
 _FINISHES: dict[str, Finish] = {
     "stop": "stop",

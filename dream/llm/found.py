@@ -19,7 +19,7 @@ from dream.settings import EMBEDDED, Settings
 SECONDS = 0.5  # a server on this machine answers sooner, and one that is not there refuses at once
 MOST_BYTES = 1_000_000
 MOST_MODELS = 20  # of one server
-NIGHT = Usage(3, 20_000, 5_000)  # what a usual night takes: docs/models.md has what the benchmark's nights take
+NIGHT = Usage(3, 20_000, 5_000)  # calls and tokens of a usual night; docs/models.md has those of the benchmark
 KEYS = {
     "OPENAI_API_KEY": "openai/gpt-5-mini",
     "ANTHROPIC_API_KEY": "anthropic/claude-haiku-4-5",

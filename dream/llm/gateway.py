@@ -125,7 +125,7 @@ class LiteLLMModel:
             raise
 
     def _persist(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], room: int) -> Completion:
-        lost = Usage()  # what was billed of tries that came to nothing
+        lost = Usage()  # the cost of failed tries
 
         def once() -> Completion:
             nonlocal lost

@@ -39,7 +39,7 @@ RECALLED = "## From earlier conversations"
 # Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
 ASKING = ("person-line", "person-edit", "loss", "review")
 WAITING_SHARE = 0.2  # of the room, at most, for what waits
-SPARE = 0.1  # of a line's content words may be missing in what says the same
+SPARE = 0.1  # share of a line's content words that may be missing in a line that says the same
 
 
 def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:

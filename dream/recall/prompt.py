@@ -51,7 +51,7 @@ LOOKED = 3  # of them, of which one must contain a word of the prompt that is no
 EXCERPT = 90  # characters of a message, as long as the sentence that says it best is no longer,
 FULLER = 3  # and times as many of the best hit
 SAYING = 3  # words, other than plain ones, that a message needs if it shares none with the prompt
-ID_CHARS = 8  # of a session's id, at least: a citation opens by its beginning
+ID_CHARS = 8  # least characters of a session's id: a citation opens by its beginning
 
 ENTRIES = 8  # entries of history that are looked at: notes, and what is older than the messages
 STAMP = "prompt"  # the document of the index that says what it was made of

@@ -76,25 +76,25 @@ if TYPE_CHECKING:
 QUERY = 64  # terms of a query that are looked for, its rarest
 MORE = 5  # more entries than hits are wanted: the best by all of its lines may not be the best by one
 CANDIDATES = 250  # messages that are scored closely
-NEAR = 80  # of these, the best, whose neighbours are scored too
+NEAR = 80  # number of the best of these whose neighbours are scored too
 
 # What a term of the query weighs.
 COMMON = 0.25  # share of all documents: a term that more of them hold, and MANY, isn't worth its time where others are
 MANY = 20_000
 SINGLE = 12  # different characters of a CJK query; in one of more the pairs alone count: all texts hold some of so many
-AKIN = 0.2  # of a term's weight, for each that is spoken of together with it
+AKIN = 0.2  # share of a term's weight for each related term
 KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and counts GRAMMAR of its weight
 GRAMMAR = 0.3
 ROLES = {"user", "assistant", "system", "tool"}  # no names: nobody is named by them
 
 # What a message's score is made of: its own words, and
-BY = {"assistant": 0.7, "tool": 0.5}  # what counts of the words of an agent, and of its tools
-AROUND = {-2: 0.3, -1: 0.3, 1: 0.33, 2: 0.2}  # what counts of a neighbour's score, by its distance
+BY = {"assistant": 0.7, "tool": 0.5}  # weights of the words of an agent, and of its tools
+AROUND = {-2: 0.3, -1: 0.3, 1: 0.33, 2: 0.2}  # weights of a neighbour's score, by its distance
 ANSWERED = 0.4  # more of it where the message before asks something
 SESSION = 1.0  # what the session's messages add, each of the terms by how many of them, and how few sessions, hold it
 MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
 NAMED = 6.5  # for a speaker whom the query names
-ASKING_TOO = -1.5  # for a message that itself ends by asking
+ASKING_TOO = -1.5  # for a message that ends with a question
 TELLING = 3.0  # for one that gives a time, where the query asks for one
 DATED = ((45, 13.0), (400, 5.0))  # for one of a time that the query names: of so many days at most, so much
 SLACK = timedelta(days=3)  # after such a time, in which one still speaks of it
@@ -104,7 +104,7 @@ MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth k
 
 # How the hits are put in order.
 RARE, FIRST = 5, 5  # an exact word that no more than RARE documents hold is among the FIRST hits
-NEWEST = 6  # of the hits, among which a newer one comes before an older that says the same of other values. It needs
+NEWEST = 6  # of the hits, among which a newer one precedes an older one with another value of the same. It needs
 INSIDE = 10  # hits of a range of days that the query names, before all others
 ORDERED = 0.6  # of the best score that a hit needs to be put in the order of days, where the query asks for one
 END_DAY = date.max.toordinal()
@@ -134,10 +134,10 @@ class Wanted:
     source: str | None = None
     speaker: str | None = None
     as_of: Then | None = None  # search memory and messages as they were at that time
-    today: date | None = None  # for days that the query names from it: last week; None: as the clock says
-    half_life_days: float = 0.0  # after which an entry or a message counts half; 0: age does not count
+    today: date | None = None  # the day from which "last week" in the query counts; None: today
+    half_life_days: float = 0.0  # age at which an entry or a message counts half; 0: age does not count
     mmr: float = 1.0  # below 1, hits unlike those before them come sooner: lambda of maximal marginal relevance
-    scope: Scope = EVERYTHING  # what may be given where the search is asked
+    scope: Scope = EVERYTHING  # the places whose messages this search may return
 
     def has_session(self, key: str | None) -> bool:
         """Return whether a session is asked for, itself or by the agent that its key begins with."""

@@ -167,7 +167,7 @@ class SearchIndex:
         """
         terms = sorted(weights, key=lambda one: -weights[one])
         looked = self._places(terms, kind)
-        held: dict[int, dict[int, int]] = {}  # which terms, as bits, the documents of each part hold
+        held: dict[int, dict[int, int]] = {}  # for each part a bit set of the terms that its documents contain
         late: list[str] = []  # terms of which only the best documents are asked
         narrowed = bool(within or among) or days != (None, None)
         left = END if within or among else POSTINGS

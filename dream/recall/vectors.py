@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 TEXTS, LONGEST = 64, 100_000  # texts and characters of one call
 NEAREST = 100  # messages whose sketches are most like the query's
 STATIC = "static"
-CHARS = 6_000  # of a text that are looked at: within the window of every embedding model
+CHARS = 6_000  # characters of a text that are embedded: within the window of every embedding model
 MOST_BYTES = 1 << 26  # of an answer
 _FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 

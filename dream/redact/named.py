@@ -66,7 +66,7 @@ _WAYS = (
 )
 _LOOSE = ("cell", "below")  # ways in which ordinary words stand too
 _BARE = r"[^\s\"'`<>]{4,64}"
-_HEAD_CHARS = 64  # of a value: enough to judge it by, and keeps the time linear
+_HEAD_CHARS = 64  # characters of a value that are checked: enough to judge it, and keeps the time linear
 _TAIL = r"(?=[\s\"'`<>])"
 _MOST_QUOTED = 4000  # characters between quotes
 _NEXT_PAIR = r"[;&,|][ \t]?[\w.-]{1,40}[=:]"

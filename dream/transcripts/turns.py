@@ -95,7 +95,7 @@ class Turns:
     cwd: str = ""
     chat: str = ""
     _waiting: dict[str, str] = field(default_factory=dict)
-    _recalling: set[str] = field(default_factory=set)  # of them, those whose answer is what memory holds
+    _recalling: set[str] = field(default_factory=set)  # of these, the calls that ask memory
     _named: int = 0
     _asked: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # of them, what the user is asked
 

@@ -81,13 +81,13 @@ _ENVIRONMENT = {
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
     "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_ALLOC_LIMIT": "1g",  # of one object: a few bytes of a repository that was sent can unpack to all there is
+    "GIT_ALLOC_LIMIT": "1g",  # bytes of one object: a few bytes of a foreign repository can unpack to gigabytes
     "GIT_AUTHOR_NAME": DREAM[0],
     "GIT_AUTHOR_EMAIL": DREAM[1],
     "GIT_COMMITTER_NAME": DREAM[0],
     "GIT_COMMITTER_EMAIL": DREAM[1],
 }
-_PLAIN_WORDS = {"LANGUAGE": "C", "LC_ALL": "C"}  # of git's complaints, as GitPython sets it too
+_PLAIN_WORDS = {"LANGUAGE": "C", "LC_ALL": "C"}  # language of git's error messages; GitPython sets it too
 _READING = frozenset(
     ("cat-file", "for-each-ref", "log", "ls-files", "ls-tree", "remote", "rev-list", "rev-parse", "show")
 )
@@ -97,7 +97,7 @@ SYMBOLIC = re.compile(r"ref:\s*(refs/[^\s\0]+)\s*")
 _NAME = re.compile(r"(?:HEAD|[0-9a-f]{4,64})(?:\^\{(?:commit|tree)\})?")  # of an object, as git is asked for it
 _LARGEST = 1 << 26  # bytes of an object that is read: memory files have thousands, and this many fit into any machine
 
-NEXT = "refs/dream/next"  # what a commit hangs on until HEAD has moved
+NEXT = "refs/dream/next"  # keeps a new commit reachable until HEAD has moved
 # A ref is locked for milliseconds. Git waits so long, in seconds, for one that another git holds; a lock of ours that
 # is older belongs to a process that died.
 STALE = 2.0

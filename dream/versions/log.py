@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ChangeKind = Literal["dream", "hand", "restore", "init", "sync"]
 KINDS: tuple[ChangeKind, ...] = ("dream", "hand", "restore", "init", "sync")
 PAGE = 64  # changes read in full at a time
-SUBJECT_CHARS = 48  # of a finding in a subject: with the rest of it, what `git log --oneline` shows of a line
+SUBJECT_CHARS = 48  # characters of a finding in a subject, so that the subject fits a line of `git log --oneline`
 FORGOTTEN = "[forgotten]"
 TIDY = "tidy"  # the note of a dream that took in no entries, and only kept up what is there
 

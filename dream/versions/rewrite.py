@@ -128,7 +128,7 @@ class Needle:
         if any(fields <= row.keys() and any(self._holds(row[name]) for name in fields) for fields in _WHOLE_ROWS):
             return b""
         scrubbed = {name: value if name in _KEPT else map_strings(value, self._words) for name, value in row.items()}
-        if "speakers" in row:  # who is forgotten is not somebody without a name
+        if "speakers" in row:  # a forgotten speaker becomes the mark, not a speaker without a name
             scrubbed["speakers"] = map_strings(row["speakers"], lambda name: self._text.sub(MARK, name))
         return orjson.dumps(self._settled(row, scrubbed), option=orjson.OPT_APPEND_NEWLINE)
 

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 # How often a commit is retried because a person committed at the same moment.
 ATTEMPTS = 5
 BUSY = "Somebody keeps committing in the workspace; run the command again when that has ended."
-CommitMessage = Callable[[Mapping[str, LineCount]], str]  # of the lines that each file gains and loses
+CommitMessage = Callable[
+    [Mapping[str, LineCount]], str
+]  # makes a message from the lines that each file gains and loses
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ FIRST = 64  # changes that the first look waits for; the others are read in the 
 CHUNK = 256
 LATER = 0.5  # seconds after the first look, so that the first page is not held up
 BREATH = 0.02  # seconds between two chunks, for the pages that are asked for meanwhile
-ENTRIES = 50  # of a change, whose sessions are looked at
+ENTRIES = 50  # entries of a change whose sessions are read
 PATIENCE = 0.08  # seconds that a page waits for the workspace's state, before it shows the last known one
 WARMING = 1.0  # seconds that the start of the server waits for it
 WATCHED = (*FILES, *STATE, "memory/history.jsonl", ".dream/runs.jsonl", ".git/HEAD", ".git/logs/HEAD")
@@ -42,7 +42,7 @@ def pulse(root: Path) -> str:
 
 
 class Past:
-    """What is known of the workspace at `root`; safe to share between threads."""
+    """A cache of the changes and status of the workspace at `root`; safe to share between threads."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -84,7 +84,7 @@ class Past:
 
     def _read_on(self, rest: Iterator[Deed], begun: int) -> None:
         time.sleep(LATER)
-        with suppress(DreamError):  # the versions were written anew meanwhile: the next look begins anew
+        with suppress(DreamError):  # the versions were rewritten meanwhile: the next read starts from the beginning
             while more := tuple(islice(rest, CHUNK)):
                 with self._lock:
                     if begun != self._begun:

@@ -213,7 +213,7 @@ class Meanwhile(DreamError):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an act did, in a sentence; `sha` is the commit that undoes it when it is taken back, if there is one."""
+    """What an action did, in a sentence; `sha` is the commit to revert to undo it, if there is one."""
 
     text: str
     sha: str | None = None
@@ -222,7 +222,7 @@ class Done:
 
 @contextmanager
 def _as_shown(workspace: Workspace, shown: str, kept: str = "") -> Iterator[datetime]:
-    """Lock the workspace for an act if it is still as shown; raises Meanwhile, and Busy."""
+    """Lock the workspace for an action if it is still as shown; raises Meanwhile and Busy."""
     now = datetime.now(UTC)
     with run_lock(workspace.private, "dream web", now=now):
         if views.state(workspace) != shown:
@@ -249,7 +249,7 @@ def _mode(given: str) -> Mode:
 
 
 def undo(workspace: Workspace, form: Form) -> Done:
-    """Take back the commit that an act made, while it is the newest."""
+    """Revert the commit that an action made, while it is the newest."""
     sha, now = form.get("sha", ""), datetime.now(UTC)
     with run_lock(workspace.private, "dream web", now=now):
         head = workspace.git.head()

@@ -100,7 +100,7 @@ class Gate:
         return f"http://{host}:{self.port}/?token={self.token}"
 
     def refuses(self, headers: Headers) -> str:
-        """Return why a request is refused whatever it asks for; "" if it is not."""
+        """Return why a request is refused, whatever its page; "" if it is not."""
         host = headers.get("host", "")
         if not self._is_ours(host):
             return "This address is not the one that `dream web` printed."
@@ -186,7 +186,7 @@ def url(path: str, **query: object) -> str:
 
 
 class Site:
-    """One workspace, as it is shown to a person, and what they did last. `address` names the pages.
+    """One workspace as a web site, and the messages about the last actions. `address` names the pages.
 
     `form` guards its forms; without it there are none, for the pages are files.
     """
@@ -208,7 +208,7 @@ class Site:
             return HTMLResponse(self.rendered(name, workspace, {"done": done, **values}))
 
     def act(self, path: str, form: Mapping[str, str], chosen: list[str]) -> Response:
-        """Do what a form asks for, and show the page after it."""
+        """Run a form's action, and show the next page."""
         with self._turn, self.opened() as workspace:
             if path == "/forget":
                 return self._forget(workspace, form)
@@ -250,7 +250,7 @@ class Site:
         return self._templates.get_template(name).render({**about, **values})
 
     def _about(self, workspace: Workspace | None) -> dict[str, object]:
-        """Return what every page shows: the workspace's status, and what it lacks."""
+        """Return the values that every page shows: the workspace's status, and warnings."""
         warnings = []
         if workspace is not None:
             if self._form and not os.access(self.root, os.W_OK):
@@ -349,7 +349,7 @@ def bound(host: str, port: int, *, any_port: bool) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))
-            listening.listen()  # who opens the address at once waits until it is answered
+            listening.listen()  # a browser that opens the address at once waits for the server
         except OSError as fault:
             listening.close()
             reason = fault.strerror or str(fault)
@@ -359,7 +359,7 @@ def bound(host: str, port: int, *, any_port: bool) -> socket.socket:
 
 
 def serve(root: Path, gate: Gate, listening: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM; an act that is under way comes to its end."""
+    """Serve until SIGINT or SIGTERM; an action under way is finished first."""
     config = uvicorn.Config(
         application(root, gate),
         log_level="warning",
@@ -376,5 +376,5 @@ def serve(root: Path, gate: Gate, listening: socket.socket) -> None:
         server.should_exit = True
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)  # before uvicorn has its own, and behind it, where it raises the signal again
+        signal.signal(number, end)  # until uvicorn installs its own, and for the signal that it raises again
     server.run(sockets=[listening])

@@ -33,12 +33,12 @@ from dream.workspace import runs
 from dream.workspace.runs import RunRecord
 from dream.workspace.stamp import last_night
 
-BEGUN = timedelta(minutes=1)  # between the stamp of a night and its first record
+BEGUN = timedelta(minutes=1)  # largest time between the stamp of a night and its first record
 NIGHT = timedelta(hours=12)  # runs within this time before the last run belong to the same night
-CHANGES = 3  # of a night, that are shown in full; the others are linked
+CHANGES = 3  # changes of a night that are shown in full; the others are linked
 ROWS = 120  # of a file's diff on the first page
 LINES, CHARS = 200, 30_000  # of a memory file on one page
-EARLIER = 20  # forms of a line, and changes that wrote it
+EARLIER = 20  # earlier forms of a line, and changes that wrote it, on its page
 PAGE = 40  # changes, or held findings, on one page
 ALIKE = 0.34  # share of a held line's words that a line of memory must have, to be shown beside it
 RESTS = 4  # source entries shown of a held finding
@@ -68,7 +68,7 @@ _PIECES = re.compile(r"[^\W_]+|\s+|.", re.DOTALL)
 Sign = Literal["+", "-", " ", "@"]
 
 
-# The state that was shown, by which an act knows whether it still holds.
+# The state that a page showed, so that an action can tell whether it has changed since.
 
 
 def state(workspace: Workspace) -> str:
@@ -212,7 +212,7 @@ def line_at(workspace: Workspace, cite: str) -> tuple[str, str] | None:
 
 
 def excerpt(text: str, about: str, *, meant: bool) -> tuple[tuple[str, bool], ...]:
-    """Cut a message to what a reader needs: if it is `meant`, around the sentence that says what `about` says.
+    """Shorten a message for display: if it is `meant`, to the text around the sentence that matches `about`.
 
     That sentence is marked True.
     """
@@ -252,7 +252,7 @@ class ShownChange:
 
 @dataclass(frozen=True, slots=True)
 class LastNight:
-    """What ran last, what it read, changed, held and cost; `title` says whether that was a night."""
+    """The last run: what it read, changed, held and cost; `title` says whether it was a night."""
 
     title: str
     records: tuple[RunRecord, ...]
@@ -327,7 +327,7 @@ class HeldFinding:
 
     @property
     def name(self) -> str:
-        """Number and key in one word, as a form sends them."""
+        """Return number and key as one word, as a form sends them."""
         return f"{self.number}:{self.key}"
 
     @property
@@ -382,7 +382,7 @@ def digest(found: Sequence[HeldFinding]) -> str:
 
 
 def similar_lines(workspace: Workspace, item: HeldFinding) -> list[str]:
-    """Return the lines of the file that say something similar to what is held, the nearest first."""
+    """Return the lines of the file that are similar to the held edit, the nearest first."""
     if item.proposal.file is None:
         return []
     wanted = without_said_on(item.new or item.old)
@@ -469,7 +469,7 @@ class FileDiff:
 
 
 def line_key(file: str, line: str) -> str:
-    """Return a short name for a line of a file, by which it is found again only while it says just that."""
+    """Return a short key of a line of a file, which changes when the text of the line does."""
     return hashlib.blake2b(f"{file}\0{line}".encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

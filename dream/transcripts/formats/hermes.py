@@ -15,7 +15,7 @@ from dream.transcripts.source import Head, Place, Reader, Said, Source
 from dream.transcripts.turns import Options, Turns, role
 
 _MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
-_JSON = "\0json:"  # what content begins with that is not plain text
+_JSON = "\0json:"  # prefix of content that is not plain text
 _SILENT = ("cron", "subagent", "delegate")  # sources of sessions without a user
 
 
