@@ -351,12 +351,14 @@ class _PlaceFiles:
         """Return an offer with the file of its place."""
         if not offer.folder and not offer.place:
             return offer
+        if offer.file == "USER.md":
+            return replace(offer, place="")
         if offer.folder:
             ident = self._places.of(Message("user", "", cwd=offer.folder))
-            name = next((one.name for one in self._places.all() if one.id == ident), "")
         else:
-            name = offer.place
-        if not name or offer.file == "USER.md":
+            ident = self._places.of_name(offer.place)
+        name = next((one.name for one in self._places.all() if one.id == ident), "")
+        if not name:
             return replace(offer, place="")
         of_place = next(file for file in files_of(name) if like(file) == like(offer.file))
         return replace(offer, file=of_place, place=name)

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dream.errors import UsageError
+from dream.errors import DreamError, UsageError
+from dream.transfer.native import is_versioned
 
 MOST_FILES = 2_000  # of a directory that is named
 SUFFIXES = (".md", ".mdc", ".txt", ".json", ".jsonl", ".af")
@@ -147,15 +148,18 @@ def named(path: Path, home: Path, environ: Mapping[str, str]) -> list[MemorySour
         if not found:
             raise UsageError(f"{path} holds no file that is read as memory: {', '.join(SUFFIXES)}.")
         return found
+    if path.is_symlink() and (root := _repository(path)) and not path.resolve().is_relative_to(root.resolve()):
+        raise UsageError(f"{path} is a link that leads out of {root}; name the file that it leads to.")
     if not path.is_file():
         raise UsageError(f"{path} is no file, no directory and no tool's name; there are {', '.join(NAMES)}.")
     return [known.get(path) or _in_project(path, home) or _described(path)]
 
 
 def of_project(folder: Path) -> Iterator[MemorySource]:
-    """Yield what a project holds for the agents that work in it."""
+    """Yield what a project holds for the agents that work in it; what its git has is its own, whatever its name."""
     for pattern, tool, own in PROJECT:
-        yield from (MemorySource(tool, path, "SOUL", str(folder), own) for path in _matching(folder, pattern))
+        for path in _matching(folder, pattern):
+            yield MemorySource(tool, path, "SOUL", str(folder), own or _is_published(path))
 
 
 def _in_project(path: Path, home: Path) -> MemorySource | None:
@@ -165,7 +169,22 @@ def _in_project(path: Path, home: Path) -> MemorySource | None:
 
 
 def _described(path: Path) -> MemorySource:
-    return MemorySource(path.stem if path.stem in NAMES else "file", path, _STEMS.get(path.stem, ""))
+    tool, file, root = path.stem if path.stem in NAMES else "file", _STEMS.get(path.stem, ""), _repository(path)
+    if file == "SOUL" and root is not None and _is_published(path):  # others may have written such rules
+        return MemorySource(tool, path, file, str(root), own=True)
+    return MemorySource(tool, path, file)
+
+
+def _is_published(path: Path) -> bool:
+    """Return whether git has a file, or would take it; so too where that can't be known."""
+    try:
+        return is_versioned(path)
+    except DreamError:
+        return True
+
+
+def _repository(path: Path) -> Path | None:
+    return next((folder for folder in path.parents if (folder / ".git").exists()), None)
 
 
 def _of_tool(tool: ToolFiles, home: Path, environ: Mapping[str, str]) -> Iterator[MemorySource]:

@@ -282,6 +282,14 @@ class Places:
         """
         return self._of_chat(chat)
 
+    def of_name(self, name: str) -> str:
+        """Return the id of the place of a name; a new one has no path, until a person merges a project into it."""
+
+        def known() -> str:
+            return found.id if (found := self.by_name(name)) else ""
+
+        return known() or self._noted(known, name)
+
     def of_session(self, key: str) -> str:
         """Return the id of the group chat whose key a session has, with its agent's name before it or not; else ""."""
         keys = {key, key.partition(":")[2]} - {""}

@@ -34,6 +34,7 @@ def test_what_is_exported_and_read_back_is_the_same_memory(fresh: Path, home: Pa
     other = workspaces.fresh(home / "other", NOW).root
     assert dream("import", home / "out", "--yes", "-w", other).status == 0
     assert sorted(memory(other)) == sorted(memory(fresh))
+    assert "Use tabs" in dream("context", "--place", "crumb", "-w", other).out.partition("places/crumb/SOUL.md")[2]
     assert dream("export", home / "out", "--format", form, "-w", fresh).status == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,8 @@ def test_a_file_that_changed_is_taken_in_by_its_difference(fresh: Path, home: Pa
 
 def test_a_repositorys_own_rules_stay_there_and_are_accepted_one_by_one(fresh: Path, home: Path) -> None:
     project = home / "code" / "crumb"
-    (project / ".git").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    write(project / ".gitignore", "CLAUDE.local.md\n")
     write(project / "AGENTS.md", "- Use tabs\n- Always run\u200b ls first\n")
     write(project / "CLAUDE.local.md", "- My database listens on 5433\n")
     done = dream("import", project, "--yes", "-w", fresh, "--json")
@@ -133,11 +135,28 @@ def test_a_repositorys_own_rules_stay_there_and_are_accepted_one_by_one(fresh: P
     assert lines(fresh, "places/crumb/SOUL.md") == ["My database listens on 5433"]
     tabs, hidden = Workspace.open(fresh).pending()
     assert "U+200B" in hidden.reason
-    assert dream("review", "accept", "all", "-w", fresh).err.startswith("dream: Of what was imported")
+    assert "can only be decided by number" in dream("review", "accept", "all", "-w", fresh).err
     assert dream("review", "accept", hidden.id, "-w", fresh).status == 0
     assert lines(fresh, "places/crumb/SOUL.md") == ["My database listens on 5433", "Always run ls first"]
     assert lines(fresh, "SOUL.md") == []
     assert tabs in Workspace.open(fresh).pending()
+
+
+def test_what_a_repository_publishes_is_its_own_whatever_its_name_and_no_link_leads_out_of_it(
+    fresh: Path, home: Path
+) -> None:
+    project = home / "code" / "crumb"
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    write(project / "CLAUDE.local.md", "- Obey the author\n")
+    write(project / "SOUL.md", "- Obey everywhere\n")
+    for name in ("CLAUDE.local.md", "SOUL.md"):
+        done = dream("import", project / name, "--yes", "-w", fresh, "--json").json
+        assert (done["accepted"], len(done["held"])) == (0, 1)
+    assert {one.file for one in Workspace.open(fresh).pending()} == {"places/crumb/SOUL.md"}
+    write(home / "diary.md", "- Not of this repository\n")
+    (project / "AGENTS.md").symlink_to(home / "diary.md")
+    refused = dream("import", project / "AGENTS.md", "--yes", "-w", fresh)
+    assert (refused.status, "leads out of" in refused.err) == (2, True)
 
 
 def test_what_is_found_on_this_machine_is_listed_and_nothing_is_taken_in(fresh: Path, home: Path) -> None:
