@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     "--tokens", type=click.IntRange(min=1), default=cli.TOKENS, show_default=True, metavar="N", help="At most."
 )
 @click.option(
-    "--for", "query", metavar="TEXT", help="At the end, in half of the room, also what earlier talks say of TEXT."
+    "--for", "query", metavar="TEXT", help="Add, in half of the tokens, what earlier conversations say of TEXT."
 )
-@click.option("--session", metavar="KEY", help="Of what was not dreamt yet, only this session's.")
+@click.option("--session", metavar="KEY", help="Of history not dreamt yet, only this session's.")
 @group.as_of
-@click.option("--hook", is_flag=True, help="Read a hook's JSON on stdin; print what its prompt brings to mind, if any.")
-@click.option(
-    "--guide", is_flag=True, help="Print instead what to tell an agent of its memory: when to search and note."
-)
+@click.option("--hook", is_flag=True, help="Read a hook's JSON on stdin; print what is relevant to its prompt, if any.")
+@click.option("--guide", is_flag=True, help="Print instead an agent's instructions: when to search and note.")
 @group.in_place
 @group.workspace
 @group.as_json
@@ -51,21 +49,21 @@ def context_command(
     directory: Path | None,
     as_json: bool,
 ) -> None:
-    """Print memory for an agent's prompt: the files, then what was not dreamt yet.
+    """Print memory for an agent's prompt: the files, then history not dreamt yet.
 
-    First the three files, then those of the project in which it is run, or of the place that is named. A group chat is
-    given the rules that are not private and its own files: nothing of USER.md, MEMORY.md or other places.
+    First the three files, then those of the current project, or of the place that you name. A group chat gets
+    the rules that are not private and its own files: nothing of USER.md, MEMORY.md or other places.
 
-    The block is marked, so that it is never learnt again from a transcript that contains it. Prints nothing when memory
-    is empty, or none of it fits, and says so on stderr. Calls no model.
+    The block is marked, so that `dream` never learns it again from a transcript. Prints nothing when memory is
+    empty, or none of it fits, and says so on stderr. Calls no model.
 
-    With --for, the end of it is what earlier conversations say of TEXT and the memory files don't, each line cited,
-    and nothing where they are not about it; what stands before that is the same for every TEXT, so that a provider's
-    prompt cache holds.
+    With --for, it ends with what earlier conversations say about TEXT and the memory files don't, each line
+    cited; nothing if they are not about it. The part before is the same for every TEXT, so that a provider's
+    prompt cache works.
 
-    With --hook, for an agent that asks at each prompt: at most 300 tokens of what earlier conversations say of it and
-    the memory files don't, cited, and mostly nothing; at the start of a session, memory. It never fails: what is wrong
-    is one sentence on stderr. With --json as Gemini CLI and Copilot CLI read it.
+    --hook is for an agent that asks at each prompt: it prints at most 300 tokens of what earlier conversations
+    say about it and the memory files don't, cited, and mostly nothing; at the start of a session, memory. It
+    never fails: an error is one sentence on stderr. With --json, in the format of Gemini CLI and Copilot CLI.
 
     \b
     Examples:
@@ -113,18 +111,18 @@ def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
 @click.command("note", cls=group.TextCommand)
 @click.argument("words", nargs=-1, type=group.Text(), metavar="TEXT")
 @click.option("--by-agent", is_flag=True, help="An agent says it by itself, not the user: it makes no rule.")
-@click.option("--everywhere", is_flag=True, help="It is no matter of the project in which you are.")
+@click.option("--everywhere", is_flag=True, help="It does not belong to the current project.")
 @group.workspace
 @group.as_json
 def note_command(
     words: tuple[str, ...], by_agent: bool, everywhere: bool, directory: Path | None, as_json: bool
 ) -> None:
-    """Put a fact into history now.
+    """Add a fact to history now.
 
-    The next dream weighs it like everything else that was said, and writes it where it belongs.
-    With `-` as TEXT, or without TEXT in a pipe, standard input is read. What an agent notes by itself, with --by-agent,
-    is marked as its own; it waits for your review where it would be a rule, or a fact about you. In a repository it
-    counts for that project.
+    The next dream treats it like any message, and writes it where it belongs. With `-` as TEXT, or without TEXT
+    in a pipe, standard input is read. What an agent notes by itself, with --by-agent, is marked as its own; it
+    waits for your review where it would be a rule, or a fact about you. In a repository it applies to that
+    project.
 
     \b
     Examples:
@@ -148,15 +146,17 @@ def note_command(
 @click.command("mcp", cls=group.DreamCommand)
 @click.option("--read-only", is_flag=True, help="Offer nothing that writes: no memory_add.")
 @click.option("--chat", metavar="KEY", default="", help="Serve this group chat: what a group may be given.")
-@click.option("--cwd", type=click.Path(path_type=Path), metavar="DIR", help="Serve the project of DIR, not of here.")
-@click.option("--everywhere", is_flag=True, help="Find what was said in other projects too.")
+@click.option(
+    "--cwd", type=click.Path(path_type=Path), metavar="DIR", help="Serve the project of DIR, not the current one."
+)
+@click.option("--everywhere", is_flag=True, help="Search other projects too.")
 @group.workspace
 def mcp_command(read_only: bool, chat: str, cwd: Path | None, everywhere: bool, directory: Path | None) -> None:
     """Serve memory to an agent's client over MCP, on standard input and output.
 
-    The client starts it, and it ends when the client closes its end. Tools: memory_search, memory_get, memory_add,
-    memory_why, memory_context. What an agent adds is a note of its own, which makes no rule. It gives what holds in the
-    project in which it is started, and everywhere.
+    The client starts it, and it ends when the client closes its end. Tools: memory_search, memory_get,
+    memory_add, memory_why, memory_context. What an agent adds is a note of its own, which makes no rule. It
+    serves what applies in the project in which it starts, and everywhere.
 
     \b
     Examples:
@@ -194,8 +194,8 @@ def mcp_command(read_only: bool, chat: str, cwd: Path | None, everywhere: bool, 
 @click.option("--session", metavar="KEY", help="Only of this session.")
 @click.option("--source", metavar="NAME", help="Only of this agent's sessions, such as claude-code.")
 @click.option("--speaker", metavar="NAME", help="Only messages of this speaker: a name, user or assistant.")
-@click.option("--since", type=group.Span(), metavar="DAY", help="Only what was said on this day or later.")
-@click.option("--until", type=group.Span(last=True), metavar="DAY", help="Only what was said on this day or earlier.")
+@click.option("--since", type=group.Span(), metavar="DAY", help="Only messages of this day or later.")
+@click.option("--until", type=group.Span(last=True), metavar="DAY", help="Only messages of this day or earlier.")
 @group.as_of
 @click.option(
     "--half-life", "half_life_days", type=click.FloatRange(min=0), metavar="DAYS", help="Age that counts half."
@@ -218,12 +218,12 @@ def search_command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Find what was said: in the three files, in history, and in the messages beneath them.
+    """Search the memory files, history, and the messages behind them.
 
-    Any of the words counts, best first, each hit with a citation that `dream get` opens. What is new is found at once.
-    A day or a span that QUERY names comes first; without QUERY, what was said in a span is listed, the newest first.
-    DAY is 2026-11-18, or what people say: "last week", März, 上周.
-    In a project that memory knows it finds what was said there or in no project; with --everywhere all of it.
+    A hit needs only one of the words; the best come first, each with a citation that `dream get` opens. New
+    messages are found at once. Hits from a day or span that QUERY names come first; without QUERY, the messages
+    of a span are listed, newest first. DAY is 2026-11-18, or words like "last week", März, 上周. In a known
+    project it searches what was written there or outside of projects; with --everywhere, everything.
 
     \b
     Examples:

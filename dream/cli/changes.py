@@ -38,10 +38,9 @@ HAND = {
 def log_command(sha: str | None, limit: int | None, as_of: str | None, directory: Path | None, as_json: bool) -> None:
     """List the changes of memory, newest first, or show one.
 
-    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA has at least 4 characters,
-    or is HEAD for the newest change, or HEAD~2 for the second before it.
-    `hand` marks what a person edited, `dream` what a dream did, `restore` what was undone.
-    Nothing is ever asked and no pager is opened.
+    With SHA: that change, its findings and what became of each, its bill and its diff. A SHA has at least 4
+    characters, or is HEAD for the newest change, or HEAD~2 for the second before it. The kind is `hand` for a
+    person's edit, `dream` for a dream, `restore` for an undo. The command never asks and opens no pager.
 
     \b
     Examples:
@@ -123,10 +122,10 @@ def _show(shown: Shown) -> None:
 @group.workspace
 @group.as_json
 def why_command(words: tuple[str, ...], as_of: str | None, directory: Path | None, as_json: bool) -> None:
-    """Show where a line of memory comes from: the changes that wrote it, and what was said.
+    """Show where a line of memory comes from: the changes that wrote it, and the messages behind it.
 
-    TEXT is part of the line, or some of its words. Earlier forms of the line are traced too, oldest last, back to the
-    history entries, their sessions and the positions of the messages.
+    TEXT is part of the line, or some of its words. It also traces earlier versions of the line, oldest last,
+    back to the history entries, their sessions and the positions of the messages.
 
     \b
     Examples:
@@ -196,10 +195,10 @@ def restore_command(
 ) -> int | None:
     """Put memory back as it was just before a change.
 
-    The result is a new commit, so it can be undone the same way. The cursor goes back with the files: those entries are
-    dreamt again. Your own uncommitted edits are committed first and stay. On a terminal the diff is shown and you are
-    asked; without one nothing is asked, and the command reports what it did and how to undo it.
-    Without SHA the changes are listed, newest first.
+    The result is a new commit, so it can be undone the same way. The cursor is reset with the files: those
+    entries are dreamt again. Your own uncommitted edits are committed first and stay. On a terminal the diff is
+    shown and you are asked; without one nothing is asked, and the command reports what it did and how to undo
+    it. Without SHA the changes are listed, newest first.
 
     \b
     Examples:
@@ -305,7 +304,7 @@ def _done(done: Restored) -> None:
 @group.workspace
 @group.as_json
 def drop_command(what: str, dry_run: bool, yes: bool, directory: Path | None, as_json: bool) -> int | None:
-    """Take one line of memory out for good; a restore brings it back.
+    """Remove one line of memory for good, unless you restore it.
 
     LINE is its text or its citation. No later dream writes it again. `dream log` shows the change, and `dream restore`
     brings the line back. To take a text out of history and every version too, use `dream forget`.
@@ -338,16 +337,18 @@ def drop_command(what: str, dry_run: bool, yes: bool, directory: Path | None, as
 
 
 @click.command("check", cls=group.DreamCommand)
-@click.option("--all", "every", is_flag=True, help="Every line too: when it was said, how often, and what it rests on.")
+@click.option(
+    "--all", "every", is_flag=True, help="Also list every line: its date, how often it was said, and its sources."
+)
 @group.workspace
 @group.as_json
 def check_command(every: bool, directory: Path | None, as_json: bool) -> None:
-    """Check whether memory is still true: contradictions, doubles, days that passed, what is not there.
+    """Check whether memory is still true: contradictions, duplicates, past dates, missing paths.
 
-    No model is called, and nothing is changed unless you say so. Named are exact contradictions (the same words,
-    another number or day), lines said twice, days that passed, plans without an outcome, lines whose evidence is gone,
-    and paths, commands and ports of a project that its working copy does not have. On a terminal each is settled by one
-    key: d drops the line, Enter leaves it, q ends.
+    No model is called, and nothing is changed unless you say so. It lists exact contradictions (the same words,
+    another number or day), duplicate lines, past dates, plans without an outcome, lines whose evidence is gone,
+    and paths, commands and ports of a project that its working copy does not have. On a terminal one key
+    decides each: d drops the line, Enter keeps it, q quits.
 
     \b
     Examples:
@@ -394,7 +395,7 @@ def _drop(workspace: Workspace, text: str) -> None:
 @click.command("forget", cls=group.TextCommand)
 @click.argument("what", type=group.Text(), metavar="TEXT|CITATION|SHA", required=False)
 @click.option("--text", "is_text", is_flag=True, help="Treat it as text, even if it looks like a citation or a sha.")
-@click.option("--words", is_flag=True, help="Take out the words alone, not the statements that hold them.")
+@click.option("--words", is_flag=True, help="Delete only the words, not the statements that contain them.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the matches; change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--finish", type=int, metavar="N", help="Finish the interrupted forgetting N.")
@@ -418,16 +419,15 @@ def forget_command(
     directory: Path | None,
     as_json: bool,
 ) -> int | None:
-    """Take a fact or a secret out of files, history and every version, for good.
+    """Delete a fact or a secret from files, history and every version, for good.
 
-    Finds the statements that hold TEXT, or else its words, in memory, history and its archive, the messages, the review
-    queue, the run record and all commits, and takes them whole; --words takes the words alone. A CITATION stands for
-    what it names, a SHA for the lines that this change added. What holds only some of the words never goes without a
-    question. Unlike a restore, this can't be undone: commits are
-    rewritten under new names, and the old ones are deleted. The matches are shown first; without a terminal --yes is
-    required.
-    Capitals don't count, but in a name of two or three letters, which is found only as a word of its own.
-    If it was interrupted, run it again with the same text, or with the number that `dream doctor` reports.
+    Finds the statements that contain TEXT, or else its words, in memory, history and its archive, the messages,
+    the review queue, the run record and all commits, and deletes them whole; --words deletes only the words. A
+    CITATION means what it names, a SHA the lines that this change added. Statements with only some of the words
+    are never deleted without asking. Unlike a restore, this can't be undone: commits are rewritten under new
+    names, and the old ones are deleted. The matches are shown first; without a terminal --yes is required. Case
+    is ignored, except in a name of two or three letters, which is found only as a separate word. If it was
+    interrupted, run it again with the same text, or with the number that `dream doctor` reports.
 
     \b
     Examples:

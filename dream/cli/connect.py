@@ -33,7 +33,7 @@ def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
 @click.option("--native", is_flag=True, help="Keep memory in a file that the client reads by itself, without hooks.")
 @click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="With --native: this file of a project.")
 @click.option("--tracked", is_flag=True, help="With --native: also in a file that git publishes.")
-@click.option("--remove", is_flag=True, help="Take away what was written, and nothing else.")
+@click.option("--remove", is_flag=True, help="Remove what was written, and nothing else.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @group.workspace
@@ -51,15 +51,14 @@ def connect_command(
 ) -> int | None:
     """Connect agents' clients with memory: hooks and an MCP server, shown before they are written.
 
-    NAME is claude-code, codex, copilot-cli, gemini-cli, opencode or nanobot; without one, the clients on this machine
-    are listed.
-    Hooks give memory to each new session, recall to each prompt, and each finished session to history; over MCP the
-    agent searches and notes by itself. Everything else in the clients' files stays as it is, comments too.
-    The workspace is made where there is none, and reads the client's sessions every night. On a terminal you are asked
-    which model reads, and whether the machine's own clock is to start the nights.
-    With --native a marked block of memory, of some 2,000 tokens, stands in the file that the client reads for you, or
-    in a FILE of a project, anew every night; a file that git would publish needs --tracked and gets what holds in that
-    project alone.
+    NAME is claude-code, codex, copilot-cli, gemini-cli, opencode or nanobot; without one, the clients on this
+    machine are listed. Hooks give memory to each new session, recall to each prompt, and each finished session
+    to history; over MCP the agent searches and notes by itself. Everything else in the clients' files stays as
+    it is, comments too. If there is no workspace, one is created; it reads the client's sessions every night.
+    On a terminal it asks which model reads, and whether to schedule the nights on this machine. With --native,
+    a marked block of memory of some 2,000 tokens is written every night into the file that the client reads for
+    you, or into a FILE of a project; a file that git would publish needs --tracked and gets only what applies
+    in that project.
 
     \b
     Examples:

@@ -37,11 +37,11 @@ SETTINGS = Settings(model=EMBEDDED, timezone="UTC")
 @group.place
 @group.as_json
 def demo_command(directory: Path | None, named: Path | None, as_json: bool) -> int | None:
-    """Run the whole pipeline on a shipped conversation, with nothing configured.
+    """Run the whole pipeline on a sample conversation, with no configuration.
 
-    Twelve days of a developer and her coding assistant become history, and dreams make memory of it: the three files,
-    what holds in each of two projects, and one git commit a dream. The model is `embedded` whatever is configured: no
-    key, no network. DIR has to be new or empty; without it a temporary directory is made.
+    Twelve days of a developer and her coding assistant become history, and dreams turn it into memory: the
+    three files, the files of two projects, and one git commit per dream. The model is `embedded` whatever is
+    configured: no key, no network. DIR has to be new or empty; without it a temporary directory is created.
 
     \b
     Examples:

@@ -75,8 +75,8 @@ def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
 def fleet_command() -> None:
     """Dream for many workspaces: on one machine, or on several with one limit for the provider.
 
-    A ROOT is a directory with workspaces in it. Whose a workspace is: what ROOT/fleet.toml says, else the trusted
-    setting `tenant`, else its directory under the root.
+    A ROOT is a directory with workspaces in it. A workspace's tenant is the one in ROOT/fleet.toml, else the
+    trusted setting `tenant`, else its directory under the root.
 
     \b
     Examples:
@@ -107,7 +107,7 @@ def run(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Give every workspace under ROOT that has something new its night, now.
+    """Run a night now for every workspace under ROOT with something new.
 
     One line a workspace, then a summary. A workspace that failed three nights is set aside until its dream.toml
     changes or --again is given. Killed at any instant, the next run goes on. Exits with 1 if anything failed or was
@@ -151,7 +151,7 @@ def worker(
     flags: Mapping[str, object],
     as_json: bool,
 ) -> None:
-    """Stay and run the nights of these roots that `dream fleet schedule` puts into the database.
+    """Keep running, and run the nights that `dream fleet schedule` queues for these roots.
 
     Start as many as you like, on as many machines; a root that is mounted elsewhere there has the same NAME. SIGTERM
     and Ctrl-C let each night end before its next step; a worker that dies leaves its nights to the others.
@@ -193,7 +193,7 @@ def schedule(
     at_once: bool,
     bounds: Bounds,
 ) -> int:
-    """Stay and put each workspace's night into the database when it comes, if there is something new.
+    """Keep running, and queue each workspace's night when it is due, if there is something new.
 
     When in the window a workspace has its night is decided by a hash of its name, in the time zone of its settings. A
     night that was missed is made up for, a workspace's first one too, and none is put there twice. Ends with 1 where
@@ -227,7 +227,7 @@ def schedule(
 @database
 @group.as_json
 def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
-    """Show how the fleet stands: backlog, nights, what failed and why, and what each tenant spends.
+    """Show the fleet's state: backlog, nights, failures with reasons, and spending per tenant.
 
     Tokens and money are the sums of the workspaces' own bills, for the day and the month in each one's time zone.
 
@@ -324,7 +324,7 @@ def export(tenant: str, roots: tuple[str, ...], archive: str, database: str | No
 @database
 @group.as_json
 def health(roots: tuple[str, ...], longest_wait: float, database: str | None, as_json: bool) -> int:
-    """Print one line for a probe: workers, and the nights that wait. Exits with 1 where nights are not being had.
+    """Print one line for a probe: workers, and the nights that wait. Exits with 1 if nights wait and do not run.
 
     \b
     Examples:

@@ -29,11 +29,11 @@ _name = click.argument("name", metavar="NAME")
 @group.as_json
 @click.pass_context
 def models_command(context: click.Context, directory: Path | None, as_json: bool) -> None:
-    """List the models that can read on this machine, choose one, or try one.
+    """List the models available on this machine, choose one, or try one.
 
-    Found are agent clients that are installed, with their login; servers on this machine (Ollama, LM Studio, llama.cpp,
-    vLLM) with their models; and keys in the environment. Nothing is sent and no model is called. Any other LiteLLM name
-    can be used too. Beside each stands what a usual night costs, and who receives what was said.
+    It lists installed agent clients with their login, servers on this machine (Ollama, LM Studio, llama.cpp,
+    vLLM) with their models, and keys in the environment. Nothing is sent and no model is called. Any other
+    LiteLLM name can be used too. Each line shows what a usual night costs, and who receives your messages.
 
     \b
     Examples:
@@ -78,7 +78,7 @@ def _night(reader: FoundModel) -> str:
 @group.workspace
 @group.as_json
 def use(name: str, yes: bool, directory: Path | None, as_json: bool) -> int | None:
-    """Let a model read from now on: write its name into dream.toml.
+    """Use a model from now on: write its name into dream.toml.
 
     NAME is one of `dream models`, or any LiteLLM name. What is sent to whom is said before, and asked.
 
@@ -195,7 +195,7 @@ def ask_once(workspace: Workspace) -> None:
 @group.workspace
 @group.as_json
 def test(name: str, directory: Path | None, as_json: bool) -> int | None:
-    """Try a model on two conversations that are shipped, and show what it makes of them.
+    """Try a model on two sample conversations, and show the result.
 
     It takes about a minute and some 20,000 tokens. Nothing of yours is sent, and no workspace is changed. Of what is
     looked for, words decide, so a line can be right that does not count: read the lines.

@@ -43,9 +43,9 @@ def run_command(
 ) -> int:
     """Dream until nothing is left: distil new history into the memory files.
 
-    Each dream takes the oldest entries that have not been dreamt yet. It ends in one git commit of SOUL.md, USER.md,
-    memory/MEMORY.md and the cursor, or changes nothing. `dream log` shows what it did, `dream restore` takes it back.
-    Exits with 3 when something is held for review, and with 4 when another run holds the workspace.
+    Each dream takes the oldest entries that have not been dreamt yet. It ends in one git commit of SOUL.md,
+    USER.md, memory/MEMORY.md and the cursor, or changes nothing. `dream log` shows what it did, `dream restore`
+    undoes it. Exits with 3 when something is held for review, and with 4 when another run holds the workspace.
 
     \b
     Examples:
@@ -139,11 +139,11 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
 @group.models
 @group.workspace
 def serve_command(schedule: str | None, flags: Mapping[str, object], directory: Path | None) -> None:
-    """Stay and dream on a cron schedule.
+    """Keep running, and dream on a cron schedule.
 
-    A night that the machine slept through runs as soon as it wakes or the command is started again, and no night runs
-    twice. The schedule is a crontab expression in the time zone of the `timezone` setting. SIGTERM and
-    Ctrl-C let the current dream finish; SIGHUP reloads the settings.
+    A night missed while the machine slept runs as soon as it wakes or the command is started again, and no
+    night runs twice. The schedule is a crontab expression in the time zone of the `timezone` setting. SIGTERM
+    and Ctrl-C let the current dream finish; SIGHUP reloads the settings.
 
     \b
     Examples:
@@ -245,7 +245,7 @@ def install(kind: Timer | None, schedule: str | None, directory: Path | None, as
 @cron_command.command("remove")
 @_timer_options
 def remove(kind: Timer | None, schedule: str | None, directory: Path | None, as_json: bool) -> None:
-    """Take it away again.
+    """Remove it again.
 
     \b
     Example:

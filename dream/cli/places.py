@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def places_command(context: click.Context, directory: Path | None, as_json: bool) -> None:
     """List the projects and group chats that have memory of their own, and change what belongs to which.
 
-    A line of memory holds where it was said. Each change here is one commit, which `dream restore` takes back.
+    A line of memory applies only in its place. Each change here is one commit, which `dream restore` undoes.
 
     \b
     Examples:
@@ -79,7 +79,7 @@ def rename_command(name: str, new: str, directory: Path | None, as_json: bool) -
 @group.workspace
 @group.as_json
 def merge_command(name: str, into: str, directory: Path | None, as_json: bool) -> None:
-    """Let a place be another one from now on: a moved folder, or a second clone of the same project."""
+    """Merge a place into another: a moved folder, or a second clone of the same project."""
     group.only_a_person("Which projects are the same", f"dream places merge {shlex.quote(name)} {shlex.quote(into)}")
     _said(scopes.merge(group.open_workspace(directory), name, into, now=group.now()), as_json=as_json)
 

@@ -24,9 +24,9 @@ SUMMARY, DREAM = 0.15, 0.4  # of the tokens that are read: those of the summarie
 
 
 @click.command("reread", cls=group.DreamingCommand)
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="Only what was said since this day.")
-@click.option("--place", "places", multiple=True, metavar="NAME", help="Only what was said in this project or chat.")
-@click.option("--without", multiple=True, metavar="NAME", help="Leave out what was said in this project or chat.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="Only messages since this day.")
+@click.option("--place", "places", multiple=True, metavar="NAME", help="Only messages from this project or chat.")
+@click.option("--without", multiple=True, metavar="NAME", help="Skip messages from this project or chat.")
 @click.option("--estimate", is_flag=True, help="Say what it would read and cost; call no model and change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Read without asking.")
 @group.models
@@ -42,11 +42,12 @@ def reread_command(
     directory: Path | None,
     as_json: bool,
 ) -> int:
-    """Read the kept messages again with the model set now, and dream what comes of it.
+    """Read the kept messages again with the current model, and dream the result.
 
-    What it will read, place by place, and who receives it is said first. Lines of memory that rest on the old reading
-    alone give way to the new one; what you wrote, accepted, dropped or took back stays as you decided. Each dream is a
-    commit, and `dream restore --batch` takes all of them back. Stopped by a bound, it goes on in the next night.
+    It first shows what it will read, place by place, and who receives it. The new reading replaces lines that
+    are based only on the old one; what you wrote, accepted, dropped or undid stays as you decided. Each dream
+    is a commit, and `dream restore --batch` undoes all of them. If a limit stops it, it continues the next
+    night.
 
     \b
     Examples:

@@ -63,10 +63,10 @@ _numbers = click.argument("numbers", nargs=-1, type=_Number(), metavar="N[.M]...
 def review_command(ctx: click.Context, directory: Path | None, as_json: bool) -> None:
     """Show what is held for review, and accept or reject it.
 
-    A guard holds an edit rather than drop it, because it would change a line that you wrote or remove too much of a
-    file, or because of the setting `review = "hold"`. What you asked in a talk to forget waits
-    here too, with what would go. Accepting applies exactly that edit in a commit of its own;
-    rejecting remembers the fact, so that no later dream proposes it again.
+    A guard holds an edit that would change a line you wrote or remove too much of a file, or because of the
+    setting `review = "hold"`. Requests to forget from a conversation wait here too, with what they would delete.
+    Accepting applies exactly that edit in its own commit; rejecting records the fact, so that no later dream
+    proposes it again.
 
     \b
     Examples:
@@ -135,7 +135,7 @@ def accept(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | 
 @group.workspace
 @group.as_json
 def reject(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | None, as_json: bool) -> None:
-    """Put the edits N away; no later dream proposes them again.
+    """Reject the edits N; no later dream proposes them again.
 
     \b
     Example:
@@ -236,7 +236,7 @@ def _tell(done: Decided, word: str, *, as_json: bool) -> None:
 @click.option("--export", type=click.Path(path_type=Path), metavar="DIR", help="Write the pages into DIR, and end.")
 @group.workspace
 def web_command(port: int | None, host: str, opens: bool, export: Path | None, directory: Path | None) -> None:
-    """Show memory on a page: what the night changed, why, and how to take it back.
+    """Show memory in a browser: what the night changed, why, and how to undo it.
 
     The printed address holds a random token; whoever has it can read and change memory. Only this machine can reach it.
     Everything that `review`, `restore` and `forget` do can be done there. Ctrl-C ends it.

@@ -38,9 +38,9 @@ PIPED = "stdin"  # the id of a session that comes on standard input and has none
 def sources_command(context: click.Context, directory: Path | None, as_json: bool) -> None:
     """List the agents found on this machine, and choose which are read every night.
 
-    For each: its files, their sessions, their size, and how many files have something new. No file is opened. What is
-    marked is in `sources` of dream.toml, and read by `dream nightly` and by `dream consolidate` without a PATH.
-    It works before there is a workspace, too.
+    For each: its files, their sessions, their size, and how many files have something new. No file is opened.
+    Marked agents are in `sources` of dream.toml; `dream nightly` and `dream consolidate` without a PATH read
+    them. The command also works without a workspace.
 
     \b
     Examples:
@@ -175,11 +175,13 @@ def _not_there(one: FoundSource) -> str:
     "format_name",
     type=click.Choice(list(known_formats())),
     metavar="NAME",
-    help=f"The transcripts' format; default: told by content. One of {', '.join(known_formats())}.",
+    help=f"The transcripts' format; default: detected by content. One of {', '.join(known_formats())}.",
 )
 @click.option("--hook", is_flag=True, help="Read a hook's JSON on standard input: its `transcript_path` is the PATH.")
-@click.option("--detach", is_flag=True, help="Continue in the background and return at once: agents end hooks soon.")
-@click.option("--idle", is_flag=True, help="Skip what was written to within the last `idle_hours`.")
+@click.option(
+    "--detach", is_flag=True, help="Continue in the background and return at once, as agents stop slow hooks."
+)
+@click.option("--idle", is_flag=True, help="Skip transcripts that changed within the last `idle_hours`.")
 @group.quiet
 @group.models
 @group.workspace
@@ -197,10 +199,10 @@ def consolidate_command(
 ) -> int:
     """Read transcripts and append to history what is new in them.
 
-    A PATH is a transcript, a directory of transcripts, or `-` for standard input, in any of the formats that --format
-    lists; or the name of an agent, for all of its transcripts on this machine. Only what is not in history yet is
-    summarised, so the same PATH can be given again.
-    Without a PATH the `sources` from dream.toml are read, as far as they have been quiet for `idle_hours`.
+    A PATH is a transcript, a directory of transcripts, or `-` for standard input, in any of the formats that
+    --format lists; or the name of an agent, for all of its transcripts on this machine. Only messages that are
+    not in history yet are summarised, so you can give the same PATH again. Without a PATH it reads the sessions
+    of the `sources` in dream.toml that have been quiet for `idle_hours`.
 
     \b
     Examples:

@@ -25,10 +25,10 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 @click.command("sync", cls=group.DreamCommand)
 @click.argument("url", required=False, metavar="[URL]")
-@click.option("--off", is_flag=True, help="Sync no more; what is on the remote stays there.")
-@click.option("--trust", "trusted", metavar="NAME", help="Let what this machine removes, and its rules, count here.")
-@click.option("--adopt", metavar="NAME", help="Dream here what this machine has not dreamt: one that is gone.")
-@click.option("-y", "--yes", is_flag=True, help="Agree to what leaves this machine, without being asked.")
+@click.option("--off", is_flag=True, help="Stop syncing; what is on the remote stays there.")
+@click.option("--trust", "trusted", metavar="NAME", help="Accept this machine's rules and removals here.")
+@click.option("--adopt", metavar="NAME", help="Dream here what this machine, now gone, did not dream.")
+@click.option("-y", "--yes", is_flag=True, help="Agree to what is sent, without being asked.")
 @group.workspace
 @group.as_json
 def sync_command(
@@ -40,12 +40,12 @@ def sync_command(
     directory: Path | None,
     as_json: bool,
 ) -> None:
-    """Share this memory with your other machines, over a git remote of your own.
+    """Share this memory with your other machines, through your own git remote.
 
-    URL is a private repository (ssh or https), or a folder: a share, a stick. It is asked about before anything is
-    sent, and kept as the setting `sync`; later `dream sync` alone does it, and so does each night, first and last.
-    Every machine writes a branch of its own, so nothing conflicts: of two changes of one line the later statement
-    wins, and a person's before a dream's.
+    URL is a private repository (ssh or https), or a folder on a network share or USB stick. You are asked
+    before anything is sent, and URL is kept as the setting `sync`; later `dream sync` alone is enough, and each
+    night syncs at its start and end. Every machine writes its own branch, so nothing conflicts: of two changes
+    to one line a person's wins over a dream's, then the later statement wins.
 
     \b
     Examples:
@@ -162,8 +162,8 @@ def _adopted(workspace: Workspace, name: str, as_json: bool) -> None:
 def clone_command(url: str, directory: Path | None, named: Path | None, as_json: bool) -> None:
     """Make a workspace from a memory that another machine has synced: on a new machine, or from a backup.
 
-    Memory, history and messages are there; settings and prompts are this machine's own. What is on the remote counts,
-    because you named it. The default for DIR is DREAM_WORKSPACE, else ~/.dream/workspace.
+    It contains memory, history and messages, but no settings or prompts. Machines already on the remote are
+    trusted, because you named it. The default for DIR is DREAM_WORKSPACE, else ~/.dream/workspace.
 
     \b
     Examples:

@@ -33,19 +33,19 @@ CHROME = 4  # rows of the screen beside the list
 
 @click.command("import", cls=group.DreamCommand)
 @click.argument("names", nargs=-1, metavar="[NAME|PATH…]", type=group.Text())
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be taken in.")
-@click.option("-y", "--yes", is_flag=True, help="Take in all of the paths that are named, without asking.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be imported.")
+@click.option("-y", "--yes", is_flag=True, help="Import all of the named paths without asking.")
 @group.workspace
 @group.as_json
 def import_command(
     names: tuple[str, ...], dry_run: bool, yes: bool, directory: Path | None, as_json: bool
 ) -> int | None:
-    """Take in what other tools remember: Claude Code, Codex, ChatGPT, mem0 and others.
+    """Import what other tools remember: Claude Code, Codex, ChatGPT, mem0 and others.
 
-    Without a name, shows what is found on this machine. NAME is a tool's; PATH a file or directory: Markdown, a list,
-    or an export in JSON. On a terminal you choose on one screen; elsewhere every line waits in `dream review`. What
-    memory has is left out, what it says otherwise is shown beside, and a file that changed since is taken in by its
-    difference. No source is ever written to.
+    Without a name, shows what is found on this machine. NAME is a tool's; PATH a file or directory: Markdown, a
+    list, or an export in JSON. On a terminal you choose on one screen; elsewhere every line waits in `dream
+    review`. Lines that memory already has are skipped, lines that contradict it are shown beside it, and of a
+    file that changed since, only the changes are imported. No source is ever written to.
 
     \b
     Examples:
@@ -301,15 +301,15 @@ def _chosen(files: Sequence[FoundFile]) -> list[Offer]:
 @click.command("export", cls=group.DreamCommand)
 @click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[DIR]")
 @click.option("--format", "form", type=click.Choice(["md", "json", "okf"]), default="md", show_default=True)
-@click.option("--place", metavar="NAME", default="", help="Only what holds in this place.")
+@click.option("--place", metavar="NAME", default="", help="Only what applies in this place.")
 @group.workspace
 @group.as_json
 def export_command(folder: Path | None, form: Format, place: str, directory: Path | None, as_json: bool) -> None:
     """Write memory for other tools and for a copy: Markdown, JSON or OKF.
 
-    Into DIR, which has to be new or empty, or without one to standard output. JSON holds each line with the day it was
-    said and the entries it rests on; OKF is a bundle of Markdown with front matter. `dream import` reads each of them,
-    and what it reads is the same memory.
+    Writes into DIR, which has to be new or empty, or else to standard output. JSON has each line with its day
+    and the entries it is based on; OKF is a bundle of Markdown with front matter. `dream import` reads each of
+    them, and what it reads is the same memory.
 
     \b
     Examples:

@@ -91,10 +91,10 @@ def init_command(directory: Path | None, named: Path | None, as_json: bool) -> N
 def trust_command(yes: bool, directory: Path | None, as_json: bool) -> None:
     """Show what an untrusted workspace's settings would do, and accept it.
 
-    A workspace that you make or adopt is trusted on this machine. In any other, such as a clone or a copy, settings
-    that would send, start or read anything beyond it are ignored until you accept them here: the models, addresses,
-    sources and commands in dream.toml, and the files in prompts/. From then on they count, later changes too. So does
-    the program's own state in a .dream/ that was made elsewhere.
+    A workspace that you make or adopt is trusted on this machine. In any other, such as a clone or a copy,
+    settings that would send, start or read anything beyond it are ignored until you accept them here: the
+    models, addresses, sources and commands in dream.toml, and the files in prompts/. From then on they are
+    used, including later changes. The same holds for the program's own state in a .dream/ from elsewhere.
     Without a terminal and without --yes, nothing is accepted.
 
     \b
@@ -257,10 +257,10 @@ def _run(record: RunRecord) -> None:
 @group.workspace
 @group.as_json
 def doctor_command(repair: bool, directory: Path | None, as_json: bool) -> int | None:
-    """Check everything on disk, and mend what can be mended without loss.
+    """Check everything on disk, and repair what can be repaired without loss.
 
-    Checks the memory files, history, the cursor, the versions and the review queue, and says what is wrong with each
-    and what you can do about it. Exits with 1 when something is wrong and was not mended.
+    Checks the memory files, history, the cursor, the versions and the review queue, and says what is wrong with
+    each and what you can do about it. Exits with 1 when something is wrong and was not repaired.
 
     \b
     Examples:
