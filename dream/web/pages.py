@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from dream.actions import forget as forgetting
+from dream.actions import note as noting
 from dream.actions import restore as restoring
 from dream.actions import review as reviewing
 from dream.actions.restore import Mode
@@ -275,6 +276,16 @@ def amend(workspace: Workspace, form: Form) -> Done:
     if sha is None:
         return Done("Nothing had to change.")
     return Done("Taken out; no later dream writes it again." if never else f"{file} is as you wrote it.", sha)
+
+
+def note(workspace: Workspace, form: Form) -> Done:
+    """Put a fact into history as the user's own note; the next dream takes it into memory."""
+    text = form.get("text", "").replace("\r\n", "\n")
+    if not text.strip():
+        raise UsageError("Write the fact that is to be noted first.")
+    settings = workspace.settings(using=("redact_patterns",))
+    entry = noting.note(workspace, text, settings=settings, now=datetime.now(UTC))
+    return Done(f"Noted as entry {entry.cursor} of history; the next dream takes it into memory.")
 
 
 def forget_text(workspace: Workspace, form: Form, *, dry_run: bool) -> tuple[str, forgetting.Forgotten]:

@@ -173,7 +173,13 @@ def environment(address: Callable[..., str]) -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
-    made.globals |= {"day": views.day, "well": views.well, "excerpt": views.excerpt, "url": address}
+    made.globals |= {
+        "day": views.day,
+        "well": views.well,
+        "excerpt": views.excerpt,
+        "coded": views.coded,
+        "url": address,
+    }
     for name in made.list_templates():
         made.get_template(name)
     return made
@@ -215,7 +221,9 @@ class Site:
             if path == "/review":
                 done = pages.decide(workspace, self.known, form, chosen)
             else:
-                done = {"/restore": pages.take_back, "/undo": pages.undo, "/line": pages.amend}[path](workspace, form)
+                done = {"/restore": pages.take_back, "/undo": pages.undo, "/line": pages.amend, "/note": pages.note}[
+                    path
+                ](workspace, form)
         number = str(next(self._numbers))
         self._done[number] = done
         for old in list(self._done)[:-REMEMBERED]:
@@ -324,7 +332,7 @@ def application(root: Path, gate: Gate) -> Guarded:
     routes = [
         *(Route(path, show) for path in pages.PAGES if path != "/change"),
         Route("/change/{sha:str}", show),
-        *(Route(path, act, methods=["POST"]) for path in ("/review", "/restore", "/undo", "/line", "/forget")),
+        *(Route(path, act, methods=["POST"]) for path in ("/review", "/restore", "/undo", "/line", "/forget", "/note")),
         Route("/pulse", beat),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]

@@ -64,6 +64,7 @@ GUARDS: Mapping[str, str] = {
     "forget": "You asked in a talk to forget it; dream review accept on a terminal shows what goes.",
 }
 COMPARED = 4_000  # characters of a line whose words are compared
+_CODE = re.compile(r"`([^`\n]+)`")
 _PIECES = re.compile(r"[^\W_]+|\s+|.", re.DOTALL)
 Sign = Literal["+", "-", " ", "@"]
 
@@ -360,6 +361,11 @@ def _items(workspace: Workspace, known: Past, one: Proposal) -> Iterator[HeldFin
         return
     for number, (old, new) in enumerate(parts, 1):
         yield HeldFinding(f"{one.id}.{number}", exact, one, old, new, word, source)
+
+
+def coded(text: str) -> list[tuple[str, bool]]:
+    """Return the pieces of a line of memory, each with whether it stands between backticks, which are left out."""
+    return [(piece, bool(number % 2)) for number, piece in enumerate(_CODE.split(text)) if piece]
 
 
 def matching(found: Sequence[HeldFinding], query: Mapping[str, str]) -> list[HeldFinding]:

@@ -21,6 +21,21 @@ def user(workspace: Workspace) -> str:
     return workspace.read_file("USER.md")
 
 
+def test_a_fact_is_noted_on_the_page_and_backticks_of_memory_are_shown_as_code(
+    browser: Browser, workspace: Workspace
+) -> None:
+    talk(workspace, "[MEMORY] Tests run with `make <b>` and a lone ` stays")
+    page = browser.get("/memory?file=memory/MEMORY.md")
+    assert "Tests run with <code>make &lt;b&gt;</code> and a lone ` stays" in page.source
+
+    said = browser.send(page.form("/note"), text="I keep bees\r\nand two hives")
+
+    assert "Noted as entry" in said.text
+    (entry,) = [one for one in workspace.history.after(0) if one.kind == "note"]
+    assert (entry.content, {line.voice for line in entry.lines}) == ("I keep bees\nand two hives", {"user"})
+    browser.send(page.form("/note"), 400)
+
+
 def press(browser: Browser, act: str, path: str = "/review", **typed: str) -> str:
     form = browser.get(path).form("/review", ("act", act))
     return browser.send(form, **typed).text
