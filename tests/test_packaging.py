@@ -107,7 +107,7 @@ def test_the_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> No
         line = [sys.executable, "-P", "-c", code, *arguments]
         return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
-    assert "6 sessions" in dream("demo", str(tmp_path / "demo"))
+    assert "7 sessions" in dream("demo", str(tmp_path / "demo"))
     assert "nightly --workspace" in dream("cron", "show", "crontab", "-w", str(tmp_path / "demo"))
 
 
@@ -149,7 +149,7 @@ def test_what_the_slim_list_installs_dreams_serves_mcp_and_calls_a_provider(tmp_
         env = {**home, **more}
         return subprocess.run(line, cwd=tmp_path, env=env, input=stdin, capture_output=True, text=True, check=False)
 
-    assert "6 sessions" in dream("demo", str(tmp_path / "demo")).stdout
+    assert "7 sessions" in dream("demo", str(tmp_path / "demo")).stdout
     assert dream("init").returncode == 0
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})

@@ -479,7 +479,9 @@ def _headline(done: Forgotten) -> str:
     if done.dry_run:
         lacking = "These lack some of the words, and --yes takes none: give a phrase as it stands, or a citation. "
         return f"{lacking if done.guessed else ''}Found in:"
-    return "Forgotten. It was in:" if done.whole else "Not all of it is forgotten. It was in:"
+    if not done.whole:
+        return "Not all of it is forgotten. It was in:"
+    return "Taken out; something like it is kept, see below. It was in:" if done.near else "Forgotten. It was in:"
 
 
 def show_forgotten(done: Forgotten, *, as_json: bool = False) -> None:
@@ -503,6 +505,8 @@ def show_forgotten(done: Forgotten, *, as_json: bool = False) -> None:
         output.say(f"  {show.short(old)} → {show.short(new)}")
     for one in done.near:
         output.say(f"Also similar, and kept: {one.cite}: {one.text}", fold=True)
+    if done.near and not done.dry_run:
+        output.say(f"If that was meant too: dream forget {done.near[0].cite}", fold=True)
     output.say("It may remain elsewhere:" if done.found else "It may be elsewhere:")
     for sentence in done.remains:
         output.say(f"  {sentence}", colour="yellow", fold=True)
@@ -516,7 +520,7 @@ def show_taken(done: Forgotten) -> None:
 
 
 def _forgotten(done: Forgotten) -> dict[str, object]:
-    outcome = "preview" if done.dry_run else "forgotten"
+    outcome = "preview" if done.dry_run else "partly" if done.near else "forgotten"
     return {
         "outcome": outcome if done.found else "nothing",
         "places": [{"file": file, "count": count} for file, count in done.places],

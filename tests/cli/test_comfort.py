@@ -58,7 +58,7 @@ def test_wrong_usage_is_one_sentence_and_exits_with_2(fresh: Path, line: str) ->
         ("log -n x", "'x' is not a whole number of at least 1."),
         ("log -n 0", "0 is not a whole number of at least 1."),
         ("web --port 99999", "99999 is not a whole number from 0 to 65535."),
-        ("search tea --since soon", "'soon' is not a day like 2026-11-18."),
+        ("search tea --since soon", "'soon' is not a day like 2026-11-18, or a span like 'last week' or März."),
         ("run --set speed=1", "Unknown setting 'speed' on the command line."),
         ("run --set batch=true", "Setting 'batch' on the command line was removed: answers at half the price"),
         ("eval dialogues", "`dream eval` is not installed any more"),

@@ -413,10 +413,16 @@ def test_the_demo_shows_files_source_and_diff_with_nothing_configured(tmp_path: 
     done = dream("demo", tmp_path / "demo", DREAM_MODEL="openai/none", DREAM_API_KEY="x")
 
     assert (done.status, done.err) == (0, "")
-    for expected in ("6 sessions, 68 messages", "──── SOUL.md", "──── USER.md", "──── memory/MEMORY.md", "diff --git"):
+    for expected in (
+        "7 sessions in two projects, 72 messages",
+        "──── SOUL.md",
+        "──── USER.md",
+        "──── memory/MEMORY.md",
+        "diff --git",
+    ):
         assert expected in done.out
     assert "quenched" not in done.out
-    assert len(dream("log", "-w", tmp_path / "demo", "--json").json) == 4
+    assert len(dream("log", "-w", tmp_path / "demo", "--json").json) == 5
 
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -194,7 +194,7 @@ def test_the_tools_tell_little_and_a_read_only_server_cannot_note(workspace: Wor
         ("memory_search", {}, "memory_search needs 'query', a text that is not empty."),
         ("memory_search", {"query": "  "}, "memory_search needs 'query', a text that is not empty."),
         ("memory_search", {"query": 7}, "'query' is a text; 7 is not."),
-        ("memory_search", {"q": "x"}, "memory_search takes query, limit, kinds, since, until; there is no 'q'."),
+        ("memory_search", {"q": "x"}, "memory_search takes query, limit, kinds, since, until, as_of; there is no 'q'."),
         ("memory_search", {"query": "x", "limit": 0}, "'limit' is a whole number from 1 to 50; 0 is not."),
         ("memory_search", {"query": "x", "limit": "few"}, "'limit' is a whole number from 1 to 50; 'few' is not."),
         (
@@ -203,7 +203,11 @@ def test_the_tools_tell_little_and_a_read_only_server_cannot_note(workspace: Wor
             "'kinds' are some of memory, history, message; ['x'] are not.",
         ),
         ("memory_search", {"query": "x", "kinds": 5}, "'kinds' are some of memory, history, message; 5 are not."),
-        ("memory_search", {"query": "x", "since": "May"}, "'since' is a day, YYYY-MM-DD; 'May' is not."),
+        (
+            "memory_search",
+            {"query": "x", "since": "May"},
+            "'since' is a day, YYYY-MM-DD, or a span like 'last week'; 'May' is not.",
+        ),
         ("memory_get", {"cite": "USER.md:99"}, "Nothing stands at USER.md:99 (any more)."),
         ("memory_get", {"cite": "../x.md:1"}, "'../x.md:1' is no citation; they look like"),
         ("memory_add", {"text": "\u200b"}, "There is nothing to note"),

@@ -18,7 +18,7 @@ from dream import pipeline
 from dream.actions import note
 from dream.actions.forget import forget
 from dream.directory import Workspace
-from dream.errors import UsageError
+from dream.errors import NothingThere, UsageError
 from dream.history import messages
 from dream.models import NewEntry
 from dream.recall import excerpt, search_index
@@ -115,7 +115,7 @@ def test_a_citation_is_opened_as_a_person_copies_or_types_it(workspace: Workspac
 @pytest.mark.few(2)
 @pytest.mark.parametrize("citation", ["nonsense", "history:999", "USER.md:999", "archive/x.md:1", "talk#999", "#", ""])
 def test_a_citation_of_nothing_is_told_in_a_sentence(workspace: Workspace, citation: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises((UsageError, NothingThere)):
         workspace.get(citation)
 
 

@@ -360,7 +360,7 @@ def test_no_megabyte_takes_longer_than_a_few_times_the_usual(text: str) -> None:
     started = time.process_time()
     redact(text)
 
-    assert time.process_time() - started < 2.0  # usually 0.1 to 0.4 s; a pattern that backtracks takes minutes
+    assert time.process_time() - started < 5.0  # usually 0.1 to 0.4 s; a pattern that backtracks takes minutes
 
 
 @pytest.mark.parametrize(
