@@ -503,10 +503,7 @@ def show_forgotten(done: Forgotten, *, as_json: bool = False) -> None:
         output.say("These commits have new names:")
     for old, new in done.renamed:
         output.say(f"  {show.short(old)} → {show.short(new)}")
-    for one in done.near:
-        output.say(f"Also similar, and kept: {one.cite}: {one.text}", fold=True)
-    if done.near and not done.dry_run:
-        output.say(f"If that was meant too: dream forget {done.near[0].cite}", fold=True)
+    _show_near(done)
     output.say("It may remain elsewhere:" if done.found else "It may be elsewhere:")
     for sentence in done.remains:
         output.say(f"  {sentence}", colour="yellow", fold=True)
@@ -517,6 +514,13 @@ def show_taken(done: Forgotten) -> None:
     for number, (one, after) in enumerate(done.taken, 1):
         output.say(f"  {number}. {one.cite}: {one.text}", fold=True)
         output.say(f"     then reads: {after}" if after else "     goes as a whole", fold=True)
+
+
+def _show_near(done: Forgotten) -> None:
+    for one in done.near:
+        output.say(f"Also similar, and kept: {one.cite}: {one.text}", fold=True)
+    if done.near and not done.dry_run:
+        output.say(f"If that was meant too: dream forget {done.near[0].cite}", fold=True)
 
 
 def _forgotten(done: Forgotten) -> dict[str, object]:
