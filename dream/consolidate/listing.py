@@ -31,7 +31,7 @@ ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia
 
 
 def look(path: str) -> Look:
-    """Return what changes with the file: size, time, inode, and those of a database's log; raises OSError.
+    """Return a fingerprint of the file: size, time, inode, and those of a database's log; raises OSError.
 
     An empty log says nothing: reading a database makes one.
     """
@@ -64,16 +64,16 @@ class Seen:
                     self._check()
 
     def unread(self, files: Iterable[File]) -> list[File]:
-        """Return those of `files` that history does not hold as they look; one that a person named is among them."""
+        """Return the `files` whose present state history does not hold, and all that a person named."""
         held = self._files.get
         return [file for file in files if held(file.name, ([],))[0] != [*file.look] or file.named]
 
     def sessions(self, path: str) -> int:
-        """Return how many sessions the file held when it was last read; 1 for one that was not."""
+        """Return how many sessions the file had when it was last read; 1 if it was never read."""
         return len(self._files[path][1]) if path in self._files else 1
 
     def note(self, path: str, before: Look, keys: Mapping[str, int]) -> None:
-        """Note that history holds all of the file, if it is as it looked `before` it was read; `keys` are positions."""
+        """Note that history holds the whole file, unless it changed since `before`; `keys` are positions."""
         with suppress(OSError):
             if look(path) == before and path.encode("utf-8", "ignore").decode() == path:  # else it can't stand in JSON
                 self._files[path] = [*before], dict(keys)
@@ -90,7 +90,7 @@ class Seen:
                 self._history.index.keep(**{SEEN: state})
 
     def _check(self) -> None:
-        """Drop the files of which history, which is another file now, no longer holds all."""
+        """Drop the files that history, if it was replaced, no longer holds as a whole."""
         known = self._history.tails({key for _, ends in self._files.values() for key in ends})
         self._files = {
             path: (look, ends)
@@ -213,13 +213,13 @@ class FoundSource:
 
     @property
     def title(self) -> str:
-        """What its makers call the agent; the source itself where it is none."""
+        """The agent's name as its makers write it; the source itself if it is no agent."""
         reader = known_formats().get(self.name.partition(ZONE)[0])
         return (reader and reader.title) or self.name
 
     @property
     def deletes(self) -> str:
-        """Say in a sentence what its agent will delete before anybody has read it, and when; "" for nothing."""
+        """Say in a sentence which unread sessions its agent will delete, and when; "" for none."""
         if not self.going:
             return ""
         days = "a day" if self.within_days == 1 else f"{self.within_days} days"
@@ -229,7 +229,7 @@ class FoundSource:
 def unread_agents(
     workspace: Workspace, settings: Settings, now: datetime, *, home: Path, environ: Mapping[str, str]
 ) -> list[str]:
-    """Say in a sentence each which agents on this machine are not read, and what they will delete before."""
+    """Say, in one sentence each, which agents on this machine are not read, and what they will delete soon."""
     told = []
     for one in survey(settings, workspace.root, workspace.history, now, home=home, environ=environ):
         if one.problem and not one.configured:
@@ -342,13 +342,13 @@ def check(source: str, settings: Settings, root: Path, *, home: Path, environ: M
 
 
 def needs(source: str) -> str:
-    """Return what has to be installed before `source` can be read, and how; "" where all is there."""
+    """Return what must be installed to read `source`, and how; "" if nothing is missing."""
     reader = known_formats().get(split(source)[0])
     return reader.needs() if reader else ""
 
 
 def split(source: str) -> tuple[str, tzinfo | None]:
-    """Take the zone off a source. Raises SettingsError for one that is not known."""
+    """Split a source and its time zone. Raises SettingsError for an unknown zone."""
     name, at, zone = source.rpartition(ZONE)
     if not at:
         return source, None

@@ -50,7 +50,7 @@ class Session:
         self._sent: list[dict[str, object]] = [_plain(message) for message in self._messages]
         self._live = LiveFile(history.private, key, durable=history.durable)
         self._tokens: dict[tuple[str, int], int] = {}
-        self._summed = (0, 0, "")  # at which position, of how many tokens, and what it was
+        self._summed = (0, 0, "")  # position, tokens and the message itself
         held = history.position(key)
         self._start = start if start is not None else 0 if len(self._messages) >= held else held
         self._given = start is not None or bool(self._messages)
@@ -97,13 +97,13 @@ class Session:
         return message
 
     def settle(self) -> None:
-        """Take what history holds by now out of the session's file on disk."""
+        """Remove the messages that history holds by now from the session's file on disk."""
         with self._lock, self._live.held() as others:
             self._join(others)
             self._live.keep(self._unheld())
 
     def _join(self, others: Sequence[LiveMessage] | None) -> None:
-        """Take in what another agent of this key has said since, or `dream forget` has taken out of what was said.
+        """Load the messages that another agent of this key has added, and the deletions of `dream forget`.
 
         What history holds of it by now is only counted.
         """
@@ -131,7 +131,7 @@ class Session:
             self._sent += [{"role": "user", "content": ""}] * gone
 
     def _take_up(self, held: int) -> None:
-        """Go on with what an agent that was stopped left; a call that got no result there gets none any more."""
+        """Continue the session of an agent that was stopped; its calls without a result get none."""
         left = [said for said in self._live.read() if said.position >= held]
         if not left:
             return
@@ -149,7 +149,7 @@ class Session:
                 yield LiveMessage(position, message.at or datetime.now(UTC), sent)
 
     def prompt(self) -> list[Message]:
-        """Return what is not yet consolidated, after the system messages that the session opens with."""
+        """Return the messages not consolidated yet, after the system messages that the session begins with."""
         return [message for _, message, _ in self._kept()]
 
     def chat(self) -> list[dict[str, object]]:
@@ -157,7 +157,7 @@ class Session:
         return [dict(sent) for _, _, sent in self._kept()]
 
     def waiting(self) -> list[tuple[int, Message]]:
-        """Return what is not yet consolidated, with its positions."""
+        """Return the messages not consolidated yet, with their positions."""
         done = self.consolidated
         with self._lock:
             return [place for place in enumerate(self._messages, start=self._start) if place[0] >= done]
@@ -182,7 +182,7 @@ class Session:
         position = self._history.position(self.key)
         if position == 0:
             return ""
-        if (position, most) != self._summed[:2]:  # it is looked for anew only when there is more of it
+        if (position, most) != self._summed[:2]:  # searched again only after new entries
             self._summed = (position, most, self._newest_lines(most))
         return self._summed[2]
 

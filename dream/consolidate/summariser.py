@@ -157,7 +157,7 @@ def _page(
     named: Mapping[int, Message],
     people: frozenset[str],
 ) -> NewEntry:
-    """Return the entry of one page of items, with whose voice each line is."""
+    """Return the entry of one page of items, with the speaker of each line."""
     shown = [(piece, text) for piece in page if (text := _shown(piece, zone))]
     partly = ", in part" if not all(piece.last for piece in page) else ""
     content = "\n".join([f"[RAW] {len(shown)} messages{partly}", *(text for _, text in shown)])
@@ -211,11 +211,11 @@ class Patience:
         self._failed_at: datetime | None = None
 
     def lost(self, now: datetime) -> bool:
-        """Return whether the model is not to be asked at `now`."""
+        """Return whether the model should not be called at `now`."""
         return self._left <= 0 and self._failed_at is not None and now - self._failed_at < RECOVERY
 
     def answered(self) -> None:
-        """Note that the model answered, whatever it said."""
+        """Note that the model answered, whether the answer is usable or not."""
         self._left = PATIENCE
 
     def failed(self, error: ModelError, now: datetime) -> None:
@@ -246,7 +246,7 @@ class Stuck:
             return False
 
     def over(self, session: str) -> None:
-        """Forget what was noted of the session: it has gone on."""
+        """Delete the session's note: it has made progress."""
         with self._lock:
             noted = read_note(self._path)
             if noted.pop(session, None) is not None:
@@ -255,7 +255,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class EntryGroup:
-    """Entries that go into history together, what they cost, and how much of the exact was kept in them."""
+    """Entries that go into history together, their cost, and how many exact details they keep."""
 
     entries: tuple[NewEntry, ...]
     usage: Usage = field(default_factory=Usage)
@@ -344,7 +344,7 @@ class Summariser:
             yield from self._fitting(items, halvings)
 
     def _long(self, items: Sequence[Item], halvings: int) -> EntryGroup:
-        """Summarise one message in parts; where a spending bound stops that twice, keep it as it was said."""
+        """Summarise one message in parts; if a spending bound stops that twice, keep it word for word."""
         try:
             batch = self._parted(items, self.budget, halvings)
         except SpendingLimit as error:
@@ -427,7 +427,7 @@ class Summariser:
         return self._written(items, best, usage)
 
     def _read(self, completion: Completion, conversation: str, stated: Sequence[fidelity.Stated]) -> _Summary:
-        """Read an answer and hold it against what users said exactly."""
+        """Read an answer and compare it with the exact details of the users' messages."""
         clean = replace(completion, text=safe(completion.text, self._patterns))
         text = read(clean, conversation, self._answer, self._model.count, prompt=self._prompt)
         name = completion.model or self._model.name
@@ -445,7 +445,7 @@ class Summariser:
         return f"it leaves out what the user said: {'; '.join(named[:-1] if room < 0 else named)}."
 
     def _unanswered(self, items: Sequence[Item], usage: Usage, error: ModelError | SpendingLimit) -> EntryGroup:
-        """Keep `items` as they were said where the model is at fault; raise what the caller has to decide."""
+        """Keep `items` word for word if the model is at fault; raise errors that the caller must handle."""
         if isinstance(error, (SpendingLimit, PromptTooLong)) or (
             self._can_wait and isinstance(error, ModelInaccessible)
         ):
@@ -482,7 +482,7 @@ class Summariser:
         return citations.cited(text, messages, self._people() | named) if text else []
 
     def _raw(self, items: Sequence[Item], usage: Usage, reason: str) -> EntryGroup:
-        """Keep `items` as they were said, and report it; once a session where the model is not asked any more."""
+        """Keep `items` word for word, and report it; only once a session if the model is no longer called."""
         lost = self._patience.lost(self._now)
         if self._report and not self._told:
             first, last = items[0].position, items[-1].position

@@ -22,7 +22,7 @@ from dream.workspace import files
 from dream.workspace.files import lines_backwards, opened, replace_by_part, size_of
 
 NAME = re.compile(r"history-(\d{1,19})-(\d{1,19})(?:\.(\d+))?\.jsonl")
-SLACK = 0.1  # a move goes this far below the budget, so that not every dream makes a file
+SLACK = 0.1  # a move frees this share of the budget, so that not every dream creates a file
 LARGE = 1 << 20  # bytes after which the next archive file begins
 COMPARED = 1 << 18  # bytes compared at a time
 
@@ -37,7 +37,7 @@ class Archived(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MovedPart:
-    """What one archive file takes of history.jsonl: the bytes up to `end`, its cursors, and how many entries."""
+    """The part of history.jsonl that moves to one archive file: its bytes up to `end`, cursors and count of entries."""
 
     end: int
     first: int
@@ -60,7 +60,7 @@ def highest(archive: Sequence[Archived]) -> int:
 
 
 def chain_of(folder: Path, archive: Sequence[Archived], lost: KnownLosses) -> tuple[Chain, list[str]]:
-    """Return the chain to the end of the archive, by its names and its last line, and what is missing in between."""
+    """Return the chain at the end of the archive, from its file names and last line, and the gaps between files."""
     chain, gaps = Chain(), []
     for file in archive:
         if file.first > chain.highest + 1 and (said := missing(chain.highest + 1, file.first - 1, lost())):
@@ -96,7 +96,7 @@ def already_moved(descriptor: int, size: int, folder: Path, archive: Sequence[Ar
 def beginning(descriptor: int, end: int, *, dreamt: int, budget: int) -> list[MovedPart]:
     """Choose what to move: the oldest entries up to the first undreamt one, until the rest is within `budget` tokens.
 
-    Nothing moves where all of it is.
+    Nothing moves if the whole log is within it.
     """
     ends, cursors, tokens = array("q"), array("q"), array("q")  # of a million entries they take 24 MB
     for offset, line, row in outlined(descriptor, 0, end):
@@ -124,7 +124,7 @@ def move(descriptor: int, end: int, history: Path, folder: Path, parts: Sequence
     start = 0
     for part in parts:
         path, number = folder / f"history-{part.first}-{part.last}.jsonl", 1
-        while path.exists():  # another one of the same range (damaged cursors) is not overwritten
+        while path.exists():  # a file with the same range (damaged cursors) is not overwritten
             number += 1
             path = folder / f"history-{part.first}-{part.last}.{number}.jsonl"
         replace_by_part(path, descriptor, start, part.end)

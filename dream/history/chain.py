@@ -17,7 +17,7 @@ from dream.history.entries import BrokenRow, Outline, checked, cursor_at_once, i
 from dream.workspace.files import CHUNK, LOST, Records, lines, lines_backwards
 
 CursorRange = tuple[int, int]  # the first and the last cursor
-KnownLosses = Callable[[], Iterable[CursorRange]]  # the losses that are known: asked for only where one shows
+KnownLosses = Callable[[], Iterable[CursorRange]]  # the known losses: read only if entries are missing
 
 
 def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes, Outline | BrokenRow]]:
@@ -63,18 +63,18 @@ def line_at(descriptor: int, offset: int) -> int:
     return number
 
 
-# What is gone from the log: cursors rise by one and each checksum continues the line before, across all files.
+# Entries missing from the log: cursors rise by one and each checksum continues the line before, across all files.
 #
 # A loss that a person has accepted (`dream doctor --repair`), or that was there when the workspace was adopted,
-# stands in memory/archive/lost.jsonl and is not named again.
+# is noted in memory/archive/lost.jsonl and is not reported again.
 
 
 @dataclass(slots=True)
 class Chain:
     """How far a reader has followed the log, to the end of a line.
 
-    `last` is the mark of that line, `sealed` that of the last one with a checksum, "" before the first. `loose` tells
-    that nobody knows which line comes before. `given` is the highest cursor that can be read, in damaged lines too.
+    `last` is the mark of that line, `sealed` that of the last one with a checksum, "" before the first. `loose` means
+    that the line before is not known. `given` is the highest cursor that can be read, in damaged lines too.
     """
 
     highest: int = 0
@@ -84,11 +84,11 @@ class Chain:
     given: int = 0
 
     def copy(self) -> Chain:
-        """Return a chain that goes on from here by itself."""
+        """Return an independent copy of the chain."""
         return Chain(self.highest, self.last, self.sealed, self.loose, self.given)
 
     def follow(self, line: bytes, cursor: int, lost: KnownLosses) -> str:
-        """Go on to an entry; return what is wrong between it and the line before, "" where nothing is."""
+        """Follow the log to an entry; return the fault between it and the line before, "" if there is none."""
         found = checksum(line)
         said = ""
         if cursor > self.highest + 1 and (gap := missing(self.highest + 1, cursor - 1, lost())):
@@ -112,13 +112,13 @@ class Chain:
             self.highest += 1
 
     def stands_at(self, highest: int, last: str) -> None:
-        """Go on to the last of lines that are known to be sound."""
+        """Skip to the last of several lines that are known to be undamaged."""
         self.highest, self.last, self.sealed, self.loose = highest, last, last, False
 
 
 @dataclass(frozen=True, slots=True)
 class LogFlaw:
-    """What is wrong at a line of the log; `missing` are the cursors that are not there before it."""
+    """A fault at a line of the log; `missing` are the cursors that are missing before it."""
 
     offset: int
     text: str

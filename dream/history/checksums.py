@@ -21,7 +21,7 @@ FIRST = b"00000000"  # used as the previous line's checksum for the first line
 
 
 def sealed(row: bytes, before: bytes) -> bytes:
-    """Return the JSON object `row`, which has no checksum, as a line with one."""
+    """Return the JSON object `row` as a line with a checksum added."""
     body = row[:-1]
     return b'%b,"checksum":"%b-%08x"}\n' % (body, before, zlib.crc32(body))
 
@@ -32,7 +32,7 @@ def checksum(line: bytes) -> re.Match[bytes] | None:
 
 
 def mark(line: bytes) -> bytes:
-    """Return what the next line's checksum says of this one."""
+    """Return the part of the next line's checksum that identifies this line."""
     return marked(line, checksum(line))
 
 

@@ -72,7 +72,7 @@ def entry_of(new: NewEntry, cursor: int, at: datetime, machine: str = "") -> Ent
 
 
 def current(newest_first: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield entries, newest first, without those whose messages a later one has read again."""
+    """Yield entries, newest first, without those whose messages a later entry summarises again."""
     replaced: set[int] = set()
     for entry in newest_first:
         if entry.cursor not in replaced:
@@ -204,7 +204,7 @@ def _row(line: bytes) -> tuple[dict[str, Any], str]:
 
 
 def _is_unchanged(line: bytes, row: dict[str, Any]) -> bool:
-    """Return whether a row with a checksum says what it said; a program that wrote it may have put in spaces."""
+    """Return whether a row still matches its checksum, even if a program has rewritten it with spaces."""
     found = checksum(line)
     if found is None:
         return False
@@ -218,13 +218,13 @@ def _is_unchanged(line: bytes, row: dict[str, Any]) -> bool:
 
 
 def _lenient(line: bytes) -> tuple[Any, str]:
-    """Parse what the strict parser refuses but a person would still understand; raises BrokenRow."""
+    """Parse a row that the strict parser refuses but a person would understand; raises BrokenRow."""
     text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     try:
         row = json.loads(text, strict=False)
     except (ValueError, RecursionError) as fault:
         raise BrokenRow("the line is not JSON") from fault
-    if b"\0" in line:  # of a disk's, not of a person's making: what is left of the text may say the opposite
+    if b"\0" in line:  # damage by the disk, not a person's typing error: the remaining text may say the opposite
         raise BrokenRow("the line holds NUL bytes")
     if isinstance(row, dict):
         row = {key: mend_surrogates(value) if isinstance(value, str) else value for key, value in row.items()}
@@ -284,7 +284,7 @@ def _line_row(line: EntryLine) -> dict[str, Any]:
 
 
 def _lines(row: dict[str, Any], content: str) -> tuple[EntryLine, ...]:
-    """Return what each line of the content rests on; none where the row does not say, or not for each of them."""
+    """Return the sources of each line of the content; none where the row does not give them for every line."""
     found = row.get("lines")
     if not isinstance(found, list):
         return _older_lines(row, content)
@@ -306,7 +306,8 @@ def _numbers(found: object) -> tuple[int, ...]:
     return ()
 
 
-# Rows of versions before `lines`: fields that number the lines of each voice, a code of what each line rests on, names.
+# Rows of versions before `lines`: fields that number the lines of each voice, a code for the sources of each line,
+# names.
 
 
 def _older_lines(row: dict[str, Any], content: str) -> tuple[EntryLine, ...]:

@@ -36,8 +36,8 @@ from dream.workspace.lock import is_free
 
 _SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')
 LARGE = 1 << 24  # bytes: a log that another program wrote and that was not archived yet; it is measured, not read
-BEGINNING = 64  # bytes of the log by which it is known: its first cursor is among them
-MOST_REPORTS = 50  # diagnostics of one History; a file of rubbish needs no million of them
+BEGINNING = 64  # bytes at the start of the log that identify it: its first cursor is among them
+MOST_REPORTS = 50  # most diagnostics of one History: an unreadable file would give millions
 
 
 # All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
@@ -115,7 +115,7 @@ def _counted(descriptor: int, start: int, end: int, above: int) -> tuple[int, in
 class History:
     """The log in the memory directory `directory`; caches and locks lie in `private`.
 
-    `durable`: an append is on disk when it returns. `report` is told once of each line that is no entry;
+    `durable`: an append is on disk when it returns. `report` gets one diagnostic for each line that is no entry;
     such lines are passed over and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
     machine's). Threads and processes may share one log. `committed` tells up to where the last commit has dreamt,
     `machine` the id of this machine.
@@ -157,7 +157,7 @@ class History:
 
     @cached_property
     def _sessions(self) -> SessionTails:
-        """How far the sessions are: looked up only for those who ask."""
+        """The positions of the sessions; loaded at first use."""
         return SessionTails(self.index, self.archive_path, self.tell)
 
     @cached_property
@@ -174,7 +174,7 @@ class History:
     def append(self, new: Sequence[NewEntry], *, now: datetime, said: Sequence[KeptMessage] = ()) -> list[Entry]:
         """Append entries, all or none, with the next cursors; they are in history when this returns.
 
-        `said` are the messages that they rest on, which are kept beside history.
+        `said` are the messages that they summarise, which are kept beside history.
 
         Raises StalePosition when a span begins before its session's position, and appends nothing then.
         """
@@ -186,7 +186,7 @@ class History:
     def after(self, cursor: int, *, limit_tokens: int | None = None) -> Iterator[Entry]:
         """Yield the entries above `cursor` in the order of the log, archived ones too.
 
-        What stands before is not read. With `limit_tokens` it ends before the entry that would pass the
+        Earlier lines are not read. With `limit_tokens` it ends before the entry that would pass the
         limit, but the first one always comes.
         """
         left = limit_tokens
@@ -209,7 +209,7 @@ class History:
         return [found[cursor] for cursor in cursors if cursor in found]
 
     def reread(self) -> frozenset[int]:
-        """Return the cursors of the entries whose messages a later entry has read again."""
+        """Return the cursors of the entries whose messages a later entry summarises again."""
         return frozenset(cursor for entry in self.after(0) for cursor in entry.rereads)
 
     def last(self, count: int) -> list[Entry]:
@@ -255,12 +255,12 @@ class History:
         return self.tails([session])[session]
 
     def tails(self, sessions: Iterable[str]) -> dict[str, Tail]:
-        """Return what `tail` does for each of `sessions`; opens the log once."""
+        """Return the `tail` of each of `sessions`; opens the log once."""
         with explained("read", self.path, HistoryError), self._view() as view:
             return self._sessions.tails(view, sessions)
 
     def holders(self, digests: Iterable[str]) -> dict[str, str]:
-        """Return for each of `digests` of messages that history holds a session that holds it."""
+        """Return for each of `digests` whose message history holds the session that it is in."""
         asked = list(digests)
         if not asked:
             return {}
@@ -347,8 +347,8 @@ class History:
         return [*self._cut_short(), *found[:MOST_REPORTS]]
 
     def _cut_short(self) -> Iterator[Diagnostic]:
-        """Report an append that ended before its last byte and that nobody is writing; the next one sets it aside."""
-        for _ in range(2):  # what is half there at the first look may be whole before the second
+        """Report an incomplete append that no process is writing any more; the next append sets it aside."""
+        for _ in range(2):  # an append that is incomplete at the first check may be complete at the second
             torn = self._torn()
             try:
                 if not torn or not is_free(self.private / "history.lock"):
@@ -358,16 +358,16 @@ class History:
         yield Diagnostic("memory/history.jsonl", 0, f"its last {torn} bytes are an append that was cut short")
 
     def accept_losses(self, *, now: datetime) -> None:
-        """Take the log of another program as it is found: what is missing now is not named later.
+        """Accept the log of another program as it is: entries missing now are not reported later.
 
-        A log that has checksums is no other program's, and stays as it is.
+        A log with checksums is our own, and is not changed.
         """
         with explained("read", self.path, HistoryError), self._writer.lock:
             if self.path.exists():
                 self._writer.accept(now, sealed=False)
 
     def repair(self, *, now: datetime) -> int:
-        """Mend the log without loss; return how many lines were mended.
+        """Repair the log without loss; return how many lines were repaired.
 
         What is no entry, is not as it was written, or repeats an earlier line, moves to archive/set-aside.jsonl; what
         stands out of order gets a new cursor at the end, so that the next dream reads it. What is gone is noted in
@@ -382,7 +382,7 @@ class History:
         return list(self.messages.flaws(self._reached(), self._kept()))
 
     def repair_messages(self, *, now: datetime) -> None:
-        """Set aside what doesn't belong among the messages, in archive/set-aside.jsonl."""
+        """Move invalid lines from the messages to archive/set-aside.jsonl."""
         reached = self._reached()
         with explained("repaired", self.messages.folder, HistoryError), self._writer.lock:
             self.messages.repair(now, reached, self._kept())
@@ -408,7 +408,7 @@ class History:
 
     @contextmanager
     def rewriting(self, *, now: datetime) -> Iterator[list[Path]]:
-        """Hold the log for the block, its tail mended, and yield its files: the archive, oldest first, and the log."""
+        """Lock the log for the block, repair its tail, and yield its files: the archive, oldest first, and the log."""
         with explained("rewritten", self.path, HistoryError), self._writer.lock:
             self._writer.ready(now)
             yield [*(self.archive_path / file.name for file in archived(self.archive_path)), self.path]
@@ -495,7 +495,7 @@ class History:
                     )
 
     def _tail_at(self, size: int, session: str) -> Tail:
-        """Return the tail of a session, to who holds the lock of the log of `size` bytes."""
+        """Return the tail of a session; the caller holds the lock of the log, which has `size` bytes."""
         writer = self._writer
         view = View(self.archive_path, writer.descriptor, writer.inode, 0, size, writer.archived)
         return self._sessions.tails(view, [session])[session]

@@ -15,7 +15,7 @@ from dream.history.entries import NO_TIME
 from dream.models import NewEntry
 from dream.text.tokens import estimate
 
-SESSION = "nanobot:HISTORY.md"  # what HISTORY.md held when the workspace was adopted: nanobot has dreamt it
+SESSION = "nanobot:HISTORY.md"  # the session of HISTORY.md's content at adoption, which nanobot has dreamt
 LATER = "nanobot:HISTORY.md, later"  # what has been written to it since
 NOTES = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:-[\w.-]*)?\.md")  # OpenClaw's, in memory/
 _DATED = re.compile(
@@ -117,6 +117,6 @@ def _zone(said: str | None) -> tzinfo | None:
 
 
 def is_known(content: str, known: str) -> bool:
-    """Return whether all of an entry is known, line by line, as it stands or as an earlier version took it in."""
+    """Return whether history has every line of an entry, as it is or as an earlier version imported it."""
     lines = f"\n{known}\n"
     return any(one and f"\n{one}\n" in lines for one in (content, bare(content)))

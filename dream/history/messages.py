@@ -67,7 +67,7 @@ class KeptMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageFlaw:
-    """What is wrong with a file of messages.
+    """A fault in a file of messages.
 
     `mends`: a repair mends it; `waits`: the next consolidation does; `lost`: a backup may.
     """
@@ -93,7 +93,7 @@ class Messages:
         self._durable = durable
         self._report = report
         self._reported: set[Path] = set()
-        self._left: set[tuple[str, int]] | None = None  # kept, and their entry never came; None: not looked for yet
+        self._left: set[tuple[str, int]] | None = None  # messages whose entry was never appended; None: not read yet
 
     def add(self, said: Iterable[KeptMessage], now: datetime, position: Callable[[str], int]) -> None:
         """Keep messages; `position` says how far a session is in history. The caller holds history's lock.
@@ -116,7 +116,7 @@ class Messages:
                 files.checkpoint("after messages are kept")
 
     def doubt(self) -> None:
-        """Look anew for what is there before the next `add`: an entry did not come that messages were kept for."""
+        """Make the next `add` read the files again: messages were kept, but their entry was not appended."""
         self._left = None
 
     def paths(self) -> list[Path]:
@@ -164,7 +164,7 @@ class Messages:
         return found
 
     def flaws(self, position: Callable[[str], int], kept: Mapping[str, int]) -> Iterator[MessageFlaw]:
-        """Read every byte, and say what is wrong; `kept` are how many messages of each session were kept."""
+        """Read every byte and yield the faults; `kept` is how many messages of each session were kept."""
         try:
             check_folder(self.folder)
         except FileNotFoundError:
@@ -186,7 +186,7 @@ class Messages:
             yield MessageFlaw(self.folder, f"{text}, of session {names}", lost=True)
 
     def _missing(self, known: Iterable[tuple[str, int]], kept: Mapping[str, int]) -> Counter[str]:
-        """Return how many messages of each session are gone, but for those that are noted as lost."""
+        """Return how many messages of each session are missing, without those noted as lost."""
         gone = Counter(kept)
         gone.subtract(session for session, _ in known)
         for row in Records(self._lost):
@@ -195,7 +195,7 @@ class Messages:
         return +gone
 
     def repair(self, now: datetime, position: Callable[[str], int], kept: Mapping[str, int]) -> None:
-        """Set aside what is no message, stands there twice, or whose entry never came. Under history's lock.
+        """Set aside invalid and duplicate lines, and messages whose entry was never appended. Under history's lock.
 
         What was changed is set aside as it is, and stays; what is gone is noted as lost.
         """
@@ -284,12 +284,12 @@ def decode(line: bytes) -> KeptMessage | None:
 
 
 def of(session: str, position: int, message: Message) -> KeptMessage:
-    """Return a prepared message, whose id is the digest of its identity, as it is kept."""
+    """Return a prepared message, whose id is the digest of its identity, in the form in which it is kept."""
     return KeptMessage(session, position, message.role, message.content, message.at, message.name, message.id or "")
 
 
 def _settle(path: Path, aside: Path, now: datetime) -> None:
-    """End the last line, or set aside what of it a crash has left; raises OSError."""
+    """Complete the last line, or set aside the part that a crash left of it; raises OSError."""
     with opened(path, os.O_RDWR | os.O_APPEND) as descriptor:
         size = size_of(descriptor)
         last = next(lines_backwards(descriptor, 0, size), None)
@@ -343,7 +343,7 @@ def _judged(
 
 
 def _flaws(path: Path, known: set[tuple[str, int]], position: Callable[[str], int]) -> Iterator[MessageFlaw]:
-    """Yield what is wrong with a file; `known` are the messages before it, and with it; raises OSError."""
+    """Yield the faults of a file; adds its messages to `known`, those of the files before; raises OSError."""
     found, ahead, end = Counter[str](), Counter[str](), 0
     for line, session, wrong in _judged(path, known, position):
         end += len(line) + 1

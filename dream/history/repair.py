@@ -107,9 +107,9 @@ def rewrite(descriptor: int, size: int, path: Path, damage: Damage, chain: Chain
 
 @dataclass(slots=True)
 class Sealing:
-    """Gives the lines of a log from which text was taken their checksums again, file by file.
+    """Restores the checksums of a log from which text was removed, file by file.
 
-    Only what was right before is made right: a damaged line stays one, and a place where lines are gone too.
+    Only valid checksums are restored: a damaged line is still damaged, and a gap is still a gap.
     """
 
     before: bytes = FIRST  # the mark of the last line as it was
@@ -117,8 +117,8 @@ class Sealing:
 
     def sealed(self, data: bytes, clean: bytes) -> bytes:
         """Return `clean`, which `data` became, with checksums."""
-        whole: set[tuple[bytes, ...]] = set()  # of the lines that were as they were written
-        linked: set[tuple[bytes, ...]] = set()  # of those that continued the line before
+        whole: set[tuple[bytes, ...]] = set()  # checksums of the undamaged lines
+        linked: set[tuple[bytes, ...]] = set()  # of these, the ones that continued the line before
         for line in filter(bytes.strip, data.split(b"\n")):
             if found := checksum(line):
                 if is_as_written(line, found) or is_whole(line):

@@ -47,7 +47,7 @@ class Known:
             self.holders.setdefault(row.ids[at : at + DIGEST_CHARS], session)
 
     def read(self, descriptor: int, start: int, end: int) -> None:
-        """Note what the lines of an open file say; raises OSError."""
+        """Read the positions of sessions from the lines of an open file; raises OSError."""
         for _, line in lines(descriptor, start, end):
             if b'"session' in line:
                 try:
@@ -69,7 +69,7 @@ class SessionTails:
         self._guard = threading.RLock()
         self._log = Known()
         self._read: tuple[int, int, int] = (0, 0, 0)  # inode, start and end of the log that `_log` is of
-        self._full: Sequence[Archived] = ()  # the archive whose files the index was seen to hold
+        self._full: Sequence[Archived] = ()  # the archive files that the index was last updated to
 
     def tails(self, view: View, sessions: Iterable[str]) -> dict[str, Tail]:
         """Return the position of each session and the digest of its messages up to there, "" where it is not known."""
@@ -83,7 +83,7 @@ class SessionTails:
             return found
 
     def holders(self, view: View, digests: Sequence[str]) -> dict[str, str]:
-        """Return for each digest that is held its session."""
+        """Return the session of each known digest."""
         with self._guard:
             self._catch_up(view)
             found = {one: session for one in digests if (session := self._log.holders.get(one)) is not None}
@@ -102,7 +102,7 @@ class SessionTails:
             return found
 
     def appended(self, inode: int, size: int, added: int, entries: Iterable[Entry]) -> None:
-        """Note what was just appended to the log at `size`, `added` bytes, where all before it is known."""
+        """Note an append of `added` bytes to the log of `size` bytes, if all lines before it are known."""
         with self._guard:
             if self._read == (inode, 0, size):
                 for entry in entries:
@@ -110,7 +110,7 @@ class SessionTails:
                 self._read = inode, 0, size + added
 
     def doubt(self) -> None:
-        """Read the log anew before the next answer."""
+        """Make the next call read the log again."""
         with self._guard:
             self._read = (0, 0, 0)
 
@@ -121,7 +121,7 @@ class SessionTails:
             self._read = now
 
     def _archived(self, archive: Sequence[Archived], query: str, values: Iterable[tuple[bytes, ...]]) -> list[Any]:
-        """Ask the index for each of `values`, once it holds the files of the archive and no others."""
+        """Query the index for each of `values`, after updating it to the files of the archive."""
         if not archive:
             return []
 

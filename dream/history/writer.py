@@ -46,7 +46,7 @@ class StalePosition(HistoryError):
 
 
 class Writer:
-    """Appends to, mends and archives one history file. Every method is called with `lock` held."""
+    """Appends to, repairs and archives one history file. The caller of every method holds `lock`."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Writer:
         return mended
 
     def accept(self, now: datetime, *, sealed: bool = True) -> None:
-        """Note every entry that is missing now as lost, so that it is not named again.
+        """Note every entry that is missing now as lost, so that it is not reported again.
 
         Unless a log that has checksums is meant too, nothing is noted of one.
         """
@@ -275,7 +275,7 @@ class Writer:
         try:
             files.checkpoint("before an append")
             written = os.write(self.descriptor, data)
-            if written < len(data):  # mostly a full disk: the rest learns the reason
+            if written < len(data):  # usually a full disk: writing the rest raises the error
                 write_all(self.descriptor, data[written:])
             if self._durable:
                 begin_writing(self.descriptor, size, len(data))
@@ -287,7 +287,7 @@ class Writer:
             raise
 
     def _sync(self, size: int) -> None:
-        """Wait until the disk has what was appended to the file of `size` bytes, or cut it back and raise OSError."""
+        """Wait until the append to the file of `size` bytes is on disk; on failure truncate it and raise OSError."""
         try:
             sync_data(self.descriptor)
         except OSError:
@@ -323,7 +323,7 @@ def highest_given(memory: Path, committed: Callable[[], int]) -> int:
 
 
 def read_cursor(path: Path) -> int:
-    """Return the cursor in a file of one number; 0 where there is none or it is no cursor."""
+    """Return the cursor in a file of one number; 0 if the file is missing or holds no cursor."""
     with suppress(OSError):
         cursor = files.number(contents(path)) or 0
         return cursor if cursor < HIGHEST else 0

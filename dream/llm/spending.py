@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 FREE = EMBEDDED  # the free model; a bound on costs does not count its tokens
 PAID = "paid"  # all others
-LEAST_ANSWER = 256  # tokens; with less room than this nothing of use could be said
-MESSAGE_TOKENS = 4  # what the chat format adds to each message: role and marks
+LEAST_ANSWER = 256  # tokens; an answer with less room than this would be useless
+MESSAGE_TOKENS = 4  # tokens that the chat format adds to each message: role and marks
 _DEFAULTS = Settings()
 
 Book = Callable[[str, Usage, datetime, str], None]
@@ -80,7 +80,7 @@ class Meter:
             return len(self._records)
 
     def since(self, mark: int) -> Usage:
-        """Sum up what was used after `mark`: one batch's bill, say."""
+        """Sum up the usage after `mark`: the bill of one batch, for example."""
         with self._lock:
             return sum((usage for _, usage in self._records[mark:]), Usage())
 
@@ -103,7 +103,7 @@ class Meter:
         return held
 
     def record(self, held: Reservation, usage: Usage) -> None:
-        """Book what the call used in place of the room it held."""
+        """Replace the amount reserved for a call by its usage."""
         with self._lock:
             self._turn_day()
             self._open.discard(held)

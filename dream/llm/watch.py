@@ -21,7 +21,7 @@ _WATCH: ContextVar[Watch | None] = ContextVar("dream_watch", default=None)
 
 
 class Watch:
-    """What one call may receive, `most` bytes; and why it was ended, if it was."""
+    """The limit of one call's answer, `most` bytes; and why the call was ended, if it was."""
 
     def __init__(self, most: int) -> None:
         self.most = most

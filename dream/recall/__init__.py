@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HitKind = Literal["memory", "history", "message"]
 KINDS: tuple[HitKind, ...] = ("memory", "history", "message")
 
-MACHINES = "machines"  # in memory/: what other machines have heard
+MACHINES = "machines"  # folder in memory/ with the history of other machines
 CALL = "→ "  # how a line with an agent's tool call begins
 LISTED = 300  # characters of a hit's text in a list
 TWICE = 0.8  # share of a hit's words found in an earlier hit, from which it is a repetition
@@ -167,12 +167,12 @@ def _file_lines(workspace: Workspace, name: str) -> list[str]:
 
 
 def spoken(text: str) -> str:
-    """Return what a message says in one line, without the lines in which an agent calls its tools."""
+    """Return a message's text in one line, without the lines of an agent's tool calls."""
     return " ".join(" ".join(line for line in text.splitlines() if not line.startswith(CALL)).split())
 
 
 def is_told(words: frozenset[str], known: frozenset[str]) -> bool:
-    """Return whether most of a text's words are known, and each of its numbers, days and negations."""
+    """Return whether most of a text's words are in `known`, and all its numbers, days and negations."""
     return len(words & known) >= TWICE * len(words) and not any(map(is_hard, words - known))
 
 
@@ -210,7 +210,7 @@ def window(text: str, wanted: re.Pattern[str], size: int) -> str:
 
 
 def words_of(query: str) -> re.Pattern[str]:
-    """Return what finds the words of a query in a text, from their beginning."""
+    """Return a pattern that finds the words of a query in a text, at the beginning of a word."""
     found = [re.escape(word) for word in re.findall(r"[^\W_]{3,}", query)[:WORDS]]
     return re.compile(rf"\b(?:{'|'.join(found)})" if found else r"(?!)", re.IGNORECASE)
 

@@ -13,7 +13,7 @@ from dream.text.words import content_words, without_said_on
 if TYPE_CHECKING:
     from dream.models import Entry, MemoryFile, Proposal
 
-# What of the memory files is shown where all of it doesn't fit into a prompt. Pure.
+# Which part of the memory files is shown if not all of them fit into a prompt. Pure.
 #
 # Rules of SOUL.md come first; then, of the other files together, the statements that say most for their length, as
 # `ranked` has them. Earlier lines of a file count for more: people and models write what matters first.
@@ -36,7 +36,7 @@ RECENT = "## Recent history"
 WAITING = "## Waiting for review"
 UNREAD = "Not all of memory could be read:"
 RECALLED = "## From earlier conversations"
-# Guards that stop what the user said only to ask them first; what somebody else said is shown to no agent.
+# Guards that hold the user's own words only to ask first; other people's held words are shown to no agent.
 ASKING = ("person-line", "person-edit", "loss", "review")
 WAITING_SHARE = 0.2  # of the room, at most, for what waits
 SPARE = 0.1  # share of a line's content words that may be missing in a line that says the same
@@ -62,7 +62,7 @@ def chosen(texts: Mapping[MemoryFile, str], fits: Callable[[str], bool]) -> str:
 
 def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Lines]) -> list[_Lines]:
     """Return the statements in the order in which they are shown as room grows."""
-    from dream.text.alike import ranked  # what is recalled at a prompt has no time for it
+    from dream.text.alike import ranked  # a hook at a prompt has no time for it
 
     said = {one: "\n".join(rows[one[0]][one[1].start : one[1].stop]) for one in parts}
     rules = [one for one in parts if like(one[0]) == "SOUL.md"]
@@ -75,7 +75,7 @@ def _best_first(rows: Mapping[MemoryFile, Sequence[str]], parts: Sequence[_Lines
 
 
 def _rates(parts: Sequence[_Lines]) -> list[float]:
-    """Return what each statement counts by its place in its file."""
+    """Return the weight of each statement by its place in its file."""
     lengths = Counter(file for file, _ in parts)
     places = Counter["MemoryFile"]()
     rates = []
@@ -167,7 +167,7 @@ def _said(row: str, said: Iterable[frozenset[str]]) -> bool:
 
 
 def waiting(pending: Iterable[Proposal]) -> list[str]:
-    """Return the lines that held edits would write, the newest last, where only a person's decision is missing."""
+    """Return the lines that held edits would write, the newest last, if they only await a person's decision."""
     held = [item for item in pending if item.guard in ASKING]
     return list(dict.fromkeys(row for item in held for row in _fresh(item)))
 

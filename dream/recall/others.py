@@ -36,7 +36,7 @@ def machines(workspace: Workspace) -> Iterator[OtherMachine]:
 
 
 def found(workspace: Workspace, wanted: Wanted, limit: int, ours: Sequence[Hit]) -> list[Hit]:
-    """Return our hits, with those of other machines among them by their scores: each message once."""
+    """Merge our hits with those of other machines by score: each message once."""
     hits = list(ours)
     about = replace(wanted, kinds=tuple(kind for kind in wanted.kinds if kind != "memory"))
     for other in machines(workspace):
@@ -48,7 +48,7 @@ def found(workspace: Workspace, wanted: Wanted, limit: int, ours: Sequence[Hit])
 
 
 def named(hit: Hit, machine: str) -> Hit:
-    """Return a hit of another machine as it is cited here: an entry's number is that machine's own."""
+    """Return a hit of another machine with its citation here: the machine's name is part of an entry's."""
     number = hit.cite.removeprefix("history:")
     return hit if number == hit.cite else replace(hit, cite=f"history:{machine}:{number}")
 

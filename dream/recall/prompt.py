@@ -53,8 +53,8 @@ FULLER = 3  # and times as many of the best hit
 SAYING = 3  # words, other than plain ones, that a message needs if it shares none with the prompt
 ID_CHARS = 8  # least characters of a session's id: a citation opens by its beginning
 
-ENTRIES = 8  # entries of history that are looked at: notes, and what is older than the messages
-STAMP = "prompt"  # the document of the index that says what it was made of
+ENTRIES = 8  # entries of history that are searched: notes, and entries older than the messages
+STAMP = "prompt"  # the document of the index that says what it was built from
 GIVEN = "given"  # and that with the memory that a session begins with, at most so many tokens:
 SESSION_TOKENS = 4_000  # a twentieth of a small window of today, and all of the three files for most people
 FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
@@ -63,11 +63,11 @@ _NAME = re.compile(r"(?<=[\w,;] )[A-Z]\w*")  # not where a sentence begins
 _EXACT = re.compile(r"(?=.*[\d/_.])\w.{2,}\w")  # a number, a path, an identifier
 
 
-Content = tuple[str, str | None, datetime | None, str]  # of an entry: what it says, its session, when, and its place
+Content = tuple[str, str | None, datetime | None, str]  # of an entry: its text, its session, its time, and its place
 
 
 class Kept:
-    """What is kept of the workspace at `root`, to be read as a history is; nothing is written."""
+    """The kept messages of the workspace at `root`, with a history's reading methods; writes nothing."""
 
     def __init__(self, root: Path, scope: Scope = EVERYTHING) -> None:
         self.root = root
@@ -84,11 +84,11 @@ class Kept:
         return None
 
     def is_indexed(self) -> bool:
-        """Return whether the index was made of what is kept now, or is being made of it."""
+        """Return whether the index was built from the present messages, or is being built from them."""
         return bool(self.index.document(STAMP) == self._stamp())
 
     def take_in(self, workspace: Workspace) -> None:
-        """Take what is new of the same workspace into the index, with what a session is given; one process does."""
+        """Add new messages, and the memory that a session is given, to the index; only one process at a time does."""
         self.index.keep(**{STAMP: self._stamp(), GIVEN: _numbered(workspace.context(SESSION_TOKENS))})
         settled(workspace)
         with caught_up(workspace.history):
@@ -106,7 +106,7 @@ class Kept:
 
     @cached_property
     def known(self) -> list[frozenset[int]]:
-        """The words, as numbers, of each line of memory that a session is given; of all where that is not known."""
+        """The words, as numbers, of each line of memory that the session was given; of all lines if unknown."""
         given = self.index.document(GIVEN) if self.is_indexed() else None
         own = self.scope.place.files if self.scope.place else ()
         shown = {
@@ -169,10 +169,11 @@ def lines(  # noqa: PLR0913 - what is asked, of what, and beside what
     scope: Scope = EVERYTHING,
     ended: HeldUntil | None = None,
 ) -> list[str]:
-    """Return what is kept about `prompt` and no line that is `known` says, cited, in at most `tokens` with the mark."""
+    """Return the hits for `prompt` that no `known` line repeats, cited, in at most `tokens` including the mark."""
     asked = _FENCED.sub(" ", prompt)[:CHARS]
     wanted = Wanted(asked, kinds=["message"], as_of=as_of, scope=scope)
-    search = Search(found, wanted, many=RARE, ended=ended)  # of a foreign prompt most hold the common ones
+    # Most messages have the common words of a prompt in their language, so only its rare words count.
+    search = Search(found, wanted, many=RARE, ended=ended)
     hits = search.hits(HITS)
     for one in _entries(entry, found, search, scope):
         hits.insert(next((at for at, hit in enumerate(hits) if hit.score < one.score), len(hits)), one)
@@ -206,9 +207,9 @@ def in_context(
     as_of: Then | None = None,
     scope: Scope = EVERYTHING,
 ) -> list[str]:
-    """Return the lines about `query` for a context beside `known`, what it holds of memory; in at most `room` tokens.
+    """Return the lines about `query` for a context that already has the memory `known`; at most `room` tokens.
 
-    What is new is taken in before.
+    Indexes new messages first.
     """
 
     def entry(cursor: int) -> Content:
@@ -235,7 +236,7 @@ def _beside(found: SearchIndex, hit: Hit) -> Iterator[Hit]:
 
 
 def _entries(entry: Callable[[int], Content], found: SearchIndex, search: Search, scope: Scope) -> Iterator[Hit]:
-    """Yield what history says beyond the messages: notes, and sessions whose messages are not kept."""
+    """Yield the hits in history that are not in the messages: notes, and sessions without kept messages."""
     for one in found.matches(search.weights, ENTRY, ENTRIES):
         if one.session is not None and found.has_messages(one.session):
             continue
@@ -246,12 +247,12 @@ def _entries(entry: Callable[[int], Content], found: SearchIndex, search: Search
 
 
 def _says_something(hit: Hit, search: Search) -> bool:
-    """Return whether a hit holds a word of the prompt, or says more than thanks."""
+    """Return whether a hit has a word of the prompt, or says more than thanks."""
     return not search.weights.keys().isdisjoint(terms(spoken(hit.text))) or says(hit.text, SAYING)
 
 
 def _is_known(hit: Hit, known: Sequence[frozenset[int]]) -> bool:
-    """Return whether one line of memory, which the session was given, says what a hit does."""
+    """Return whether a line of memory that the session was given repeats a hit."""
     words = {crc32(word.encode()): word for word in content_words(hit.text)}
     hard = {number for number, word in words.items() if is_hard(word)}
     return any(len(words.keys() & line) >= TWICE * len(words) and hard <= line for line in known)
@@ -274,7 +275,7 @@ def _is_about(hits: Sequence[Hit], search: Search, found: SearchIndex, prompt: s
 
 
 def _laid_out(shown: Mapping[Hit, str], found: SearchIndex) -> list[str]:
-    """Return lines that show hits, those of a session together, in its order."""
+    """Return the lines that show the hits, grouped by session, in the session's order."""
     lines = [f"- [{hit.cite}] {text}" for hit, text in shown.items() if hit.kind == "history"]
     by_session: dict[str, dict[int, Hit]] = {}
     for hit in shown:
@@ -305,7 +306,7 @@ def _excerpt(text: str, wanted: Collection[str], room: int) -> str:
 
 
 def _numbered(text: str) -> dict[str, list[int]]:
-    """Return the words of each line as numbers, by the line's own: the index holds no text."""
+    """Return the words of each line as numbers, keyed by the line's number: the index holds no text."""
     return {str(crc32(line.encode())): _numbers(line) for line in text.splitlines()}
 
 

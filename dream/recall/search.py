@@ -87,19 +87,19 @@ KANA = re.compile("[ぁ-ん]+")  # a term of these alone is mostly grammar, and 
 GRAMMAR = 0.3
 ROLES = {"user", "assistant", "system", "tool"}  # no names: nobody is named by them
 
-# What a message's score is made of: its own words, and
+# A message's score consists of its own words, and
 BY = {"assistant": 0.7, "tool": 0.5}  # weights of the words of an agent, and of its tools
 AROUND = {-2: 0.3, -1: 0.3, 1: 0.33, 2: 0.2}  # weights of a neighbour's score, by its distance
 ANSWERED = 0.4  # more of it where the message before asks something
-SESSION = 1.0  # what the session's messages add, each of the terms by how many of them, and how few sessions, hold it
-MEANT, MEANT_NEAR = 8.0, 0.5  # what the likeness of vectors adds, and that of the session's best
+SESSION = 1.0  # weight of the session: each term counts by how many of its messages, and how few sessions, have it
+MEANT, MEANT_NEAR = 8.0, 0.5  # weights of the similarity of vectors, and of the session's best message
 NAMED = 6.5  # for a speaker whom the query names
 ASKING_TOO = -1.5  # for a message that ends with a question
 TELLING = 3.0  # for one that gives a time, where the query asks for one
 DATED = ((45, 13.0), (400, 5.0))  # for one of a time that the query names: of so many days at most, so much
 SLACK = timedelta(days=3)  # after such a time, in which one still speaks of it
 FOR_FACT = 12.0  # for a speaker who states the asked fact about himself
-BESIDE = 0.4  # share of the best score, that a message needs which holds none of the words itself
+BESIDE = 0.4  # share of the best score that a message without any of the words needs
 MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth keeping
 
 # How the hits are put in order.
@@ -124,7 +124,7 @@ EVERYTHING = Scope(every=True)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is searched for: the terms of a query, and what a hit must be of. Days are included."""
+    """What is searched for: the terms of a query, and the filters of hits. `since` and `until` are inclusive."""
 
     query: str
     kinds: Collection[HitKind] = KINDS
@@ -140,7 +140,7 @@ class Wanted:
     scope: Scope = EVERYTHING  # the places whose messages this search may return
 
     def has_session(self, key: str | None) -> bool:
-        """Return whether a session is asked for, itself or by the agent that its key begins with."""
+        """Return whether the filter includes a session, by its key or by the agent that its key begins with."""
         if self.session is not None and key != self.session:
             return False
         return self.source is None or (key is not None and key.partition(":")[0] == self.source)
@@ -286,7 +286,7 @@ class Search:
         return [*best, *(hit for hit in found if hit not in best)]
 
     def _listed(self, limit: int) -> list[Hit]:
-        """Return what people said on the days that are asked for, the newest first."""
+        """Return the messages of the days that the query asks for, the newest first."""
         if "message" not in self._wanted.kinds:
             return []
         first, last = self._bounds()
@@ -404,7 +404,7 @@ class Search:
         return {term: weights[term] for term in best}, [term for term in best if counts[term] <= RARE]
 
     def _with_akin(self) -> dict[str, float]:
-        """Return the weights with those of terms that are spoken of together with the query's."""
+        """Return the weights, with those of terms related to the query's added."""
         asked = self.weights.keys() | self.unheld
         counts = self._index.counts({other for term in asked for other in akin(term)} - asked)
         size = self._index.size()
@@ -436,7 +436,7 @@ class Search:
         )
 
     def _history(self, limit: int) -> Iterator[Hit]:
-        """Yield the best line of each entry that holds some of the words."""
+        """Yield the best line of each entry that has some of the words."""
         if self._log is None or "history" not in self._wanted.kinds or self._wanted.speaker:
             return
         found = self._index.matches(self.weights, ENTRY, limit + MORE, self._bounds(), self._within(), self._among)
@@ -448,7 +448,7 @@ class Search:
                 yield from self._entry(entry)
 
     def _entry(self, entry: Entry) -> Iterator[Hit]:
-        """Yield the best line of an entry, and each that holds a rare word which none before it does."""
+        """Yield the best line of an entry, and each line with a rare word that no earlier one has."""
         left: set[str] | None = None
         for row, held, score in self._lines_of(entry.content):
             if left is None or left & held.keys():
@@ -504,7 +504,7 @@ class Search:
             left -= 1
 
     def _judged(self, found: Sequence[Found]) -> list[tuple[float, Found]]:
-        """Score messages and those beside them by their words, their neighbours', their session and their speaker."""
+        """Score messages and their neighbours by their words, their neighbours' words, their session and speaker."""
         places = {one.number: one for one in found}
         scores = {one.number: one.score for one in found}
         around = [(one.session, one.position + min(AROUND), one.position + max(AROUND)) for one in found[:NEAR]]
@@ -530,7 +530,7 @@ class Search:
         ]
 
     def _add_meaning(self, places: dict[int, Found], scores: dict[int, float]) -> None:
-        """Add what is meant alike, and to each message's score how like it and its session are, as its words add."""
+        """Add messages of similar meaning, and add to each message's score the similarity of it and its session."""
         if self._meaning is None:
             return
         from dream.recall.vectors import likenesses
@@ -603,7 +603,7 @@ class Search:
         )
 
     def _within(self) -> list[str]:
-        """Return what a message or an entry must be filed under."""
+        """Return the index terms that a message or an entry must have."""
         asked = self._wanted
         speaker = None if asked.speaker is None else asked.speaker.casefold()
         filed = ((IN_SESSION, asked.session), (OF_SOURCE, asked.source), (BY_SPEAKER, speaker))
@@ -611,7 +611,7 @@ class Search:
 
     @cached_property
     def _among(self) -> list[str]:
-        """Return what a document must be filed under one of: the places that it may be of."""
+        """Return the index terms of which a document must have one: the allowed places."""
         ids = self._wanted.scope.ids
         filed = [] if ids is None else [IN_PLACE + one for one in sorted(ids)]
         # Where all of it may be given, as in a memory without places, nothing is looked up for each document.
@@ -625,7 +625,7 @@ class Search:
         return by and self._wanted.has_session(said.session) and said.role != "tool"
 
     def _promoted(self, found: list[Hit]) -> list[Hit]:
-        """Let each exact word that next to nothing else holds be among the first hits, as far as there is room."""
+        """Move a hit for each rare exact word among the first hits, as far as there is room."""
         chosen: list[Hit] = []
         held = [(hit, set(self.rare).intersection(terms(hit.text))) for hit in found] if self.rare else []
         for term in self.rare[:QUERY]:
@@ -645,14 +645,14 @@ def plain() -> frozenset[str]:
 
 
 def says(text: str, words: int = 1) -> bool:
-    """Return whether a text holds so many words that are not plain; "Got it." and "Thanks!" hold none."""
+    """Return whether a text has at least `words` words that are not plain; "Got it." and "Thanks!" have none."""
     return len(set(terms(spoken(text))) - plain()) >= words
 
 
 def search(workspace: Workspace, wanted: Wanted, limit: int = 10) -> list[Hit]:
-    """Find what a workspace says of a query, best first; what is new is taken in before. No hit is an empty list.
+    """Search a workspace, best hits first; indexes new messages before. No hit is an empty list.
 
-    What was taken back is left out, also of what was known then.
+    Statements that the user took back are left out, also in a search of the past.
     """
     rejected, ended = taken_back(workspace), settled(workspace)
     with caught_up(workspace.history) as index:
@@ -679,13 +679,13 @@ def taken_back(workspace: Workspace) -> list[frozenset[str]]:
 
 
 def is_taken_back(text: str, rejected: Iterable[frozenset[str]]) -> bool:
-    """Return whether a text says nothing else than what a person took back."""
+    """Return whether a text only repeats a statement that a person took back."""
     said = content_words(without_said_on(text))
     return bool(said) and any(is_told(said, one) for one in rejected)
 
 
 def settings_of(workspace: Workspace) -> Settings | None:
-    """Return the settings that a search goes by; None where they can't be read: then it goes by the words alone."""
+    """Return the settings of a search; None if they can't be read: then it uses the words alone."""
     with suppress(SettingsError):
         return workspace.settings(using=())
     return None
@@ -718,7 +718,7 @@ def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Sett
 
 
 def _idf(count: float, size: float) -> float:
-    """Return what a term weighs that `count` of `size` hold."""
+    """Return the weight of a term that `count` of `size` documents have."""
     return math.log(1 + (size - count + 0.5) / (count + 0.5))
 
 
@@ -744,9 +744,9 @@ def _unlike(found: Sequence[Hit], share: float, limit: int) -> list[Hit]:
 
 
 def _once(found: Iterable[Hit], limit: int, rare: Collection[str]) -> list[Hit]:
-    """Return the first `limit` hits, without those that only say what one before them does.
+    """Return the first `limit` hits, without those that only repeat an earlier one.
 
-    Who asks for a rare word gets the hit that has it, whatever else it says.
+    A hit with a rare word of the query is never dropped.
     """
     shown: list[Hit] = []
     told: list[frozenset[str]] = []
@@ -775,7 +775,7 @@ def _day_of(line: str) -> date | None:
 
 
 def _speaker(hit: Hit) -> str | None:
-    """Return who says a hit: a line of memory and one of history are the user's word."""
+    """Return the speaker of a hit: lines of memory and of history count as the user's."""
     return hit.speaker if hit.kind == "message" else hit.speaker or "user"
 
 

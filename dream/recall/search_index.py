@@ -93,7 +93,7 @@ class _Document:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What comes next of a source, which was read up to `before`; `last` is how the part's last line ends."""
+    """The next part of a source, which was read up to `before`; `last` is the end of the part's last line."""
 
     name: str
     before: int
@@ -104,9 +104,9 @@ class _Part:
 
 @contextmanager
 def caught_up(history: History) -> Iterator[SearchIndex]:
-    """Open the index of a history for the block, with what is new in it taken in.
+    """Open the index of a history for the block, updated with new messages and entries.
 
-    What was taken in and has changed since makes all be read anew.
+    If indexed text has changed since, the index is rebuilt.
     """
     opened = SearchIndex(history.index, history.messages)
     opened.catch_up(history)
@@ -332,7 +332,7 @@ class SearchIndex:
 
 
 def _messages(kept: Messages, path: Path, before: int) -> _Part:
-    """Read what comes next of a file of messages."""
+    """Read the next part of a file of messages."""
     year, _, month = path.stem.partition("-")
     file = int(year) * 12 + int(month) - 1
     after, last, documents = before, b"", list[_Document]()
@@ -362,7 +362,7 @@ def _fits(history: History, name: str, read: int, last: bytes) -> bool:
 
 
 def _stamp(history: History) -> list[int] | None:
-    """Return what changes with the log: its file's number, its size in bytes and its time in ns, and the archive's."""
+    """Return a fingerprint of the log and its archive: inode, size in bytes and time in ns."""
     folder = history.path.parent / "archive"
     with suppress(OSError):
         status = history.path.stat()

@@ -15,7 +15,7 @@ CURSOR = "memory/.dream_cursor"
 STATE = (CURSOR, "memory/.pending.jsonl", "memory/.rejected.jsonl", FORMAT, KNOWN_PLACES)
 ARCHIVE = "memory/archive"
 INTENT = "apply.json"  # in .dream/, there only while a commit is being made
-UNDONE = "forgetting.json"  # in .dream/, while a text is taken out: one JSON object a line
+UNDONE = "forgetting.json"  # in .dream/, while a text is being forgotten: one JSON object a line
 
 
 def is_versioned(path: str) -> bool:
@@ -35,7 +35,7 @@ def is_archive(path: str) -> bool:
 
 
 def read_memory(root: Path) -> dict[str, bytes]:
-    """Return the memory files as they lie on disk, by path: the three, those of places, and memory/archive/*.md."""
+    """Return the memory files as they are on disk, by path: the three, those of places, and memory/archive/*.md."""
     archive = root / ARCHIVE
     try:
         archived = sorted(f"{ARCHIVE}/{entry.name}" for entry in archive.iterdir())
@@ -47,12 +47,12 @@ def read_memory(root: Path) -> dict[str, bytes]:
 
 
 def read_all(root: Path) -> dict[str, bytes]:
-    """Return every versioned file as it lies on disk, dream's own state too."""
+    """Return every versioned file as it is on disk, dream's own state too."""
     return read_memory(root) | _read(root, STATE)
 
 
 def changed(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> dict[str, bytes | None]:
-    """Return what turns `old` into `new`: new content by path, None where a file goes away."""
+    """Return the change from `old` to `new`: new content by path, None for a deleted file."""
     return {path: new.get(path) for path in sorted({*old, *new}) if old.get(path) != new.get(path)}
 
 

@@ -33,7 +33,7 @@ from dream.workspace import files
 FOLDER = "sync"  # in .dream/
 OWN, FETCHED, KNOWN = "refs/heads/dream/", "refs/remotes/", "refs/known/"
 MACHINE = re.compile(r"m-[0-9a-f]{8}")
-SEAL = "seal"  # on a branch: proves that who wrote it has the key of this memory
+SEAL = "seal"  # file on a branch: proves that its writer has the key of this memory
 SECONDS = 120.0  # that a night waits for a remote
 
 _CONFIGURATION = "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "receive.autogc=false"
@@ -158,7 +158,7 @@ class Branches:
 
 
 def sealed(key: bytes, machine: str, listed: Mapping[str, str]) -> bytes:
-    """Return the seal of a branch with these blobs: only who has the key can make it."""
+    """Return the seal of a branch with these blobs, which needs the key."""
     rows = [machine, *(f"{path} {blob}" for path, blob in sorted(listed.items()) if path != SEAL)]
     return hmac.new(key, "\n".join(rows).encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest().encode()
 
@@ -169,7 +169,7 @@ def blob(data: bytes) -> str:
 
 
 def address(url: str) -> str:
-    """Return the address of a remote as it holds from anywhere: a folder's whole path."""
+    """Return the address of a remote, independent of the current directory: a folder's absolute path."""
     folder = None if url.startswith("file://") else _folder(url)
     return url if folder is None else os.path.abspath(folder.expanduser())  # noqa: PTH100 - a link stays one
 
@@ -188,7 +188,7 @@ def _is_branch(name: str) -> bool:
 
 
 def _folder(url: str) -> Path | None:
-    """Return the folder that git takes an address for; None for one on another machine."""
+    """Return the folder that an address means to git; None for one on another machine."""
     if url.startswith("file://"):
         return Path(url.removeprefix("file://"))
     before_colon, colon, _ = url.partition(":")
@@ -196,7 +196,7 @@ def _folder(url: str) -> Path | None:
 
 
 def _abroad(directory: Path) -> dict[str, str]:
-    """Return the variables that let git reach a remote with what counts of the user's own configuration."""
+    """Return the environment in which git reaches a remote, with the allowed part of the user's configuration."""
     home = Path.home()
     xdg = os.environ.get("XDG_CONFIG_HOME", "")
     found: list[tuple[str, str]] = []

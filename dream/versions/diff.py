@@ -81,7 +81,7 @@ def merge_over(base: bytes, ours: bytes, theirs: bytes) -> bytes:
 
 
 def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
-    """Return `before` with only that part of the change to `after` made which is still so in `present`.
+    """Return `before` with only that part of the change to `after` that `present` still has.
 
     A line that was added counts while it is there; one that was removed, while it is not.
     """
@@ -95,7 +95,7 @@ def still_standing(before: bytes, after: bytes, present: bytes) -> bytes:
 
 
 def split(printed: bytes) -> Diff:
-    """Take apart what git prints for `--numstat --patch -z`."""
+    """Parse git's output of `--numstat --patch -z`."""
     numbers, _, patch = printed.partition(b"\0\0") if not printed.startswith(b"diff --git ") else (b"", b"", printed)
     return Diff(patch.decode("utf-8", "replace"), parse_numstat(numbers + b"\0"))
 
@@ -176,7 +176,7 @@ def _apply_within(base: list[bytes], hunk: _Hunk, start: int, end: int) -> list[
 
 
 def _give_way(hunk: _Hunk, winning: list[_Hunk]) -> list[_Hunk]:
-    """Cut out of `hunk` what a winning hunk decides; its new lines stay with the first piece."""
+    """Cut the lines that a winning hunk changes out of `hunk`; its new lines stay with the first piece."""
     if hunk.start == hunk.end:
         around = next((winner for winner in winning if winner.start < hunk.start < winner.end), hunk)
         return [_Hunk(around.start, around.start, hunk.lines)]

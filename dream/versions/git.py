@@ -130,7 +130,7 @@ class Git:
         self._open = threading.local()
 
     def run(self, *arguments: str, stdin: bytes = b"", ok: Sequence[int] = (0,), seconds: float | None = None) -> bytes:
-        """Run one command to its end and return what it printed.
+        """Run one command and return its output.
 
         Raises GitError with git's own words when the exit status is not among `ok`, or it takes more than `seconds`.
         """
@@ -151,7 +151,7 @@ class Git:
 
     @contextmanager
     def conversation(self, *arguments: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """Run one command and talk to it: yields its stdin and its stdout; it ends with the block."""
+        """Run one command for the block, and yield its stdin and its stdout."""
         process = self._start(arguments)
         try:
             yield process.stdin, process.stdout
@@ -231,7 +231,7 @@ def _library() -> Any:
 
 
 def _end(process: Any, late: threading.Event) -> None:
-    """End a process that leads a session of its own, and what it has started."""
+    """End a process that leads a session of its own, with its child processes."""
     late.set()
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -351,7 +351,7 @@ class Objects:
         return {path: content for path, (_, kind, content) in found.items() if kind == "blob"}
 
     def _there(self, name: str) -> GitObject:
-        """Return an object that must exist: taking a damaged one for an absent file would delete that file."""
+        """Return an object that must exist: if a damaged one counted as missing, its file would be deleted."""
         found = self.get(name)
         if found is None:
             raise GitError(f"Git's object {name} is missing or damaged; run `dream doctor`.")

@@ -41,7 +41,7 @@ CONFIG = """[core]
 # Keys that git would obey whatever switches it is started with: configuration from elsewhere, objects from elsewhere, a
 # file of any kind read at length, a program of `git gc`. A section or key is written in the file in plain letters,
 # upper or lower case, so a search of the bytes misses none; git itself then checks the matches.
-_REACHING = (  # compiled where it is asked for, which is in few repositories
+_REACHING = (  # compiled at first use: few repositories need it
     r"include(if\..*)?\.path|extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)"
     r"|core\.alternaterefs(command|prefixes)|fsck\.skiplist|gc\.recentobjectshook|mailmap\.(file|blob)"
 )
@@ -59,7 +59,7 @@ _EXCLUDE = """# dream
 .*.dream-swap
 """
 _NANOBOT = re.compile(r"SOUL\.md|USER\.md|\.gitignore|memory/.*|skills/.*")
-# What a directory may hold when an empty repository in it counts as the workspace's own.
+# Files that a directory may hold for an empty repository in it to count as the workspace's own.
 _WORKSPACE = {
     "SOUL.md",
     "USER.md",
@@ -135,7 +135,7 @@ def check_reach(root: Path, git_dir: Path) -> None:
 
 
 def lost_head(git_dir: Path) -> str:
-    """Return what is damaged of HEAD and the branch it names, "" where nothing is; starts no process.
+    """Return the damage to HEAD and the branch it names, "" if there is none; starts no process.
 
     A branch without a commit is no damage, unless its log tells of more commits than a first one, cut short.
     """
@@ -181,7 +181,7 @@ def logged(git_dir: Path, ref: str) -> tuple[str, str]:
 
 
 def _check_entries(folder: Path) -> None:
-    """Refuse links, through which git would write elsewhere, and what it would wait for; hooks are never run."""
+    """Refuse links, through which git would write elsewhere, and pipes, on which it would block; hooks never run."""
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             plain = entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
@@ -251,7 +251,7 @@ def _adopt(root: Path, own: Path) -> Path:
         replace_file(exclude, (before + gap + _EXCLUDE).encode("utf-8", "surrogateescape"))
     git = Git(root, own)
     git.run("config", "core.fileMode", "false")
-    git.run("config", "dream.version", "1")  # the mark comes last: what is marked is whole
+    git.run("config", "dream.version", "1")  # the mark comes last: a marked directory is complete
     return own
 
 
@@ -281,7 +281,7 @@ def rewrite_objects(store: GitStore) -> bool:
         if _is_whole(store, name, data):
             continue
         loose = directory / "objects" / name[:2] / name[2:]
-        if loose.exists():  # git takes what is there for good, and would not write it again
+        if loose.exists():  # git trusts an existing object and would not write it again
             make_folder(directory / ASIDE)
             loose.rename(directory / ASIDE / name)
             store.git.run("hash-object", "-w", "--stdin", stdin=data)
@@ -339,7 +339,7 @@ def rewrite_head(store: GitStore, directory: Path) -> bool:
 
 
 def rewrite_index(store: GitStore, directory: Path) -> bool:
-    """Make the index anew from HEAD; no file of the person is touched. Return whether it is whole then."""
+    """Rebuild the index from HEAD without touching the person's files. Return whether it is valid then."""
     _set_aside(directory / "index", directory / "index-set-aside")
     try:
         store.git.run("read-tree", "HEAD")

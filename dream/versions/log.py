@@ -97,7 +97,7 @@ class Moved:
 
 
 def new_batch() -> str:
-    """Return a new id for what one run, or one import, commits."""
+    """Return a new id for the commits of one run, or of one import."""
     return f"b-{secrets.token_hex(4)}"
 
 
@@ -123,7 +123,7 @@ def log(
 
 
 def show(git: Git, sha: str) -> Shown:
-    """Read one change. `sha` is whole and known to be ours."""
+    """Read one change. `sha` is a full one of a commit of ours."""
     shown = _shown(git.run("show", *_WHOLE, "--end-of-options", sha, "--"))
     if shown is None:
         raise UnknownRevision(f"{sha[:12]} was not made by dream; `dream log` lists what was.")
@@ -225,7 +225,7 @@ def build(  # noqa: PLR0913 - a message has as many parts
 
 
 def forgotten(text: str) -> str:
-    """Return a message whose findings were scrubbed, with no word of a finding in its subject."""
+    """Return a message with scrubbed findings without the words of findings in its subject."""
     return _SHORT_OF_FINDING.sub(rf"\1{FORGOTTEN}\2", text, count=1)
 
 
