@@ -29,7 +29,7 @@ import orjson
 from dream import trust
 from dream.actions.configure import set_values
 from dream.directory import Workspace
-from dream.errors import DreamError, GitError, UsageError
+from dream.errors import DreamError, GitError, UsageError, WorkspaceError
 from dream.history.checksums import FIRST
 from dream.history.checksums import OWN as CHECKSUM
 from dream.history.entries import encode
@@ -49,7 +49,7 @@ from dream.versions.diff import compare
 from dream.versions.fold import By, Folded, Lost, Op, derive, fold, key
 from dream.versions.git import is_sha
 from dream.versions.shared import Branch
-from dream.workspace import files, machine
+from dream.workspace import files, machine, places
 from dream.workspace.lock import run_lock
 from dream.workspace.review_files import REJECTED
 
@@ -234,6 +234,7 @@ class _Round:
         own, sent = self._written(own, made, replace(before, seen=self._seen(before.seen, own, made)))
         # 3. All that is known now is one memory.
         taken = self._taken_in(listed, known) if self.takes else known
+        self._places_taken_in(taken)
         everybody = {**taken, self.member.machine: own}
         after, folded, waiting = self._folded(everybody, before)
         lost = sorted(folded.lost - base.lost, key=lambda one: (one.file, one.kept, one.lost))
@@ -276,7 +277,9 @@ class _Round:
             refs = self.branches.refs()
             listed = {one: refs[FETCHED + one] for one in listed if FETCHED + one in refs}
         known = {*self._others(refs, KNOWN)}
-        if listed and known and not known & listed.keys() and self.member.machine not in listed:
+        if listed and not known & listed.keys() and self.member.machine not in listed:
+            if not self.takes:
+                self.branches.fetch(self.remote)
             first = self._read(*next(iter(listed.items())))
             if first.info.get("memory") != self.member.memory:
                 raise GitError(f"{self.remote.url} holds another memory; name the right remote with `dream sync URL`.")
@@ -355,6 +358,15 @@ class _Round:
         if branch.is_sealed and branch.generation > before.generation:
             return ""
         return "its branch was written anew, by nobody who proved to have the key; what was known of it stays."
+
+    def _places_taken_in(self, taken: Mapping[str, Branch]) -> None:
+        """Note the places of who is obeyed that are new here, so that their files belong to them."""
+        for branch in taken.values():
+            if self._is_obeyed(branch) and (there := branch.listed.get("places.toml")):
+                try:
+                    places.take_in(self.workspace.root, self.workspace.private, self.branches.read([there])[0])
+                except WorkspaceError as error:
+                    self.problems.append(f"{branch.name}: its places are left out: {error}")
 
     # What this machine did.
 

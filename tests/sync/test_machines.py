@@ -138,6 +138,17 @@ def test_an_emptied_remote_is_filled_again_and_anothers_is_refused(tmp_path: Pat
     assert laptop.memory() == before
 
 
+def test_a_machine_that_was_alone_sends_nothing_to_a_remote_of_another_memory(tmp_path: Path) -> None:
+    stranger = Machine(tmp_path / "stranger", tmp_path / "other.git").init()
+    stranger.sync()
+    laptop = Machine(tmp_path / "laptop", tmp_path / "remote.git").init()
+    laptop.sync()
+    laptop.remote = stranger.remote
+    with pytest.raises(GitError, match="another memory"):
+        laptop.sync()
+    assert len(git(Path(stranger.remote), "branch", "--list").splitlines()) == 1
+
+
 def test_a_restored_backup_goes_on_as_another_machine_and_takes_nothing_back(tmp_path: Path) -> None:
     laptop, server = family(tmp_path)
     laptop.add("Likes tea")
@@ -354,3 +365,45 @@ def test_what_was_forgotten_here_does_not_come_again_with_what_is_new(tmp_path: 
         assert workspace.search("marmot") == []
         assert workspace.search("tea")
     assert "Said after it" in heard(server)
+
+
+def test_a_clone_knows_the_places_and_gives_their_names_to_no_other(tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", tmp_path / "remote.git").init()
+    ours, others = (str(tmp_path / name / "app") for name in ("one", "two"))
+    for path in (ours, others):
+        subprocess.run(["git", "init", "--quiet", path], check=True)
+    with laptop.here() as workspace:
+        known = workspace.places().for_note(ours)
+        (workspace.root / "places" / "app").mkdir()
+        (workspace.root / "places" / "app" / "MEMORY.md").write_text("- It runs on port 80\n", encoding="utf-8")
+    laptop.sync()
+    server = Machine(tmp_path / "server", tmp_path / "remote.git").clone()
+
+    with server.here() as workspace:
+        assert (workspace.root / "places" / "app" / "MEMORY.md").exists()
+        found = workspace.places().at(ours)
+        assert found is not None
+        assert (found.id, found.name) == (known, "app")
+        new = workspace.places().for_note(others)
+        assert [(place.id, place.name) for place in workspace.places().all()] == [(known, "app"), (new, "app-2")]
+
+
+def test_a_new_place_takes_no_lines_of_a_machine_that_is_not_accepted(tmp_path: Path) -> None:
+    laptop = Machine(tmp_path / "laptop", tmp_path / "remote.git").init()
+    laptop.sync()
+    server = Machine(tmp_path / "server", tmp_path / "remote.git").clone()
+    project = str(tmp_path / "one" / "app")
+    subprocess.run(["git", "init", "--quiet", project], check=True)
+    with server.here() as workspace:
+        workspace.places().for_note(project)
+        (workspace.root / "places" / "app").mkdir()
+        (workspace.root / "places" / "app" / "MEMORY.md").write_text("- It runs on port 80\n", encoding="utf-8")
+    server.sync()
+    laptop.sync()
+
+    with laptop.here() as workspace:
+        assert workspace.places().all() == ()
+        other = str(tmp_path / "two" / "app")
+        subprocess.run(["git", "init", "--quiet", other], check=True)
+        workspace.places().for_note(other)
+        assert [place.name for place in workspace.places().all()] == ["app-2"]
