@@ -55,12 +55,12 @@ def _without(text: str, gone: Collection[str]) -> str:
 
 
 def restored_over(workspace: Workspace, texts: Mapping[MemoryFile, str]) -> tuple[Rejected, ...]:
-    """Return the lines that a restore took out and that stand nowhere now: to write them again is a person's to say."""
+    """Return the lines that a restore or a person took out and that stand nowhere now: a person decides on them."""
     there = {line for text in texts.values() for line in trace.facts(text)}
     return tuple(
-        Rejected(step.change.time, file, line, f"restore {step.change.sha[:10]}")
+        Rejected(step.change.time, file, line, f"{step.change.kind} {step.change.sha[:10]}")
         for step in trace.steps(workspace)
-        if step.change.kind == "restore"
+        if step.change.kind in ("restore", "hand")
         for file, line in step.removed
         if line not in there and any(line == fact for fact in trace.facts(line))
     )

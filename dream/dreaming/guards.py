@@ -96,7 +96,7 @@ class Protected:
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `evidence`: what the entries vouch for. `rules`: the user's own
     sentences that the findings point at. `learnt` says when what a line of a file rests on was said. `day` is that of
-    the dream. `restored`: facts that a restore took out.
+    the dream. `restored`: facts that a restore or a person took out.
     """
 
     before: Mapping[MemoryFile, str]
@@ -134,11 +134,12 @@ def rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdi
 
 
 def restored(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What a restore took out is not written again by reading the same messages once more, unless a person says so."""
+    """What a restore or a person took out is not written again from the same messages, unless a person says so."""
     for line in case.added:
         for fact in protected.restored:
             if same_fact(fact.text, line) or near_fact(fact.text, line):
-                reason = f"you took it out on {fact.at:%Y-%m-%d} with a restore: {quoted(fact.text)}"
+                how = "with a restore" if fact.source.startswith("restore") else "by hand"
+                reason = f"you took it out on {fact.at:%Y-%m-%d} {how}: {quoted(fact.text)}"
                 return Verdict("held", "restored", reason)
     return None
 

@@ -34,6 +34,7 @@ SMALL = 1 << 16  # bytes of a file of git's that are read
 _ID = re.compile(r"p-[0-9a-f]{8}")
 _SLUG = re.compile(PLACE_NAME)
 LISTS = ("paths", "remotes", "chats", "also")
+EVERYWHERE = "everywhere"  # where a line is moved that holds in every place: no place's name
 NAME_CHARS = 40  # of a name, as PLACE_NAME has it
 _REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*")
 
@@ -231,6 +232,8 @@ class Places:
 
     def check_name(self, name: str, *, but: KnownPlace) -> None:
         """Raise UsageError for a name that can't be a place's, or is another's."""
+        if name.casefold() == EVERYWHERE:
+            raise UsageError(f"{EVERYWHERE!r} can't be a place's name: lines are moved there for all places.")
         if not _SLUG.fullmatch(name) or name != unicodedata.normalize("NFC", name):
             raise UsageError(f"{name!r} can't be a place's name: letters, digits, - and _, at most {NAME_CHARS}.")
         if (other := self.by_name(name)) is not None and other.id != but.id:
@@ -351,7 +354,7 @@ class Places:
             self._known = list(_read(self._path))
             if found := known():
                 return found
-            taken = {place.name.casefold() for place in self._known} | self._left()
+            taken = {EVERYWHERE, *(place.name.casefold() for place in self._known), *self._left()}
             place = KnownPlace(f"p-{secrets.token_hex(4)}", _free(_slug(named), taken), **by)
             replace_file(self._path, (read_text(self._path) + _written(place)).encode("utf-8"))
             self._known.append(place)

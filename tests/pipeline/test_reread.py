@@ -136,6 +136,22 @@ def test_what_a_restore_took_out_waits_for_a_person(workspace: Workspace) -> Non
     assert "with a restore" in workspace.pending()[-1].reason
 
 
+def test_what_a_person_corrected_does_not_come_back_beside_the_correction(workspace: Workspace) -> None:
+    again(workspace)
+    user = workspace.root / "USER.md"
+    user.write_text(user.read_text().replace("7 November 2026", "9 November 2026"))
+    for entry in list(workspace.history.after(0)):
+        if entry.rereads and "Lisbon" in entry.content:
+            workspace.history.append([replace(entry, rereads=(entry.cursor,))], now=NOW)
+
+    one = ScriptedModel(found)
+    pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(one, one, Meter(SETTINGS)))
+
+    text = workspace.read_file("USER.md")
+    assert ("9 November" in text, "7 November" in text) == (True, False)
+    assert "by hand" in workspace.pending()[-1].reason
+
+
 def test_search_finds_the_new_entry_and_not_the_one_whose_place_it_took(workspace: Workspace) -> None:
     asked = ("search", "Lisbon", "--kind", "history", "--json", "-w", workspace.root)
     assert [hit["cite"] for hit in dream(*asked).json] == ["history:7"]

@@ -137,6 +137,7 @@ def test_a_restore_over_a_rename_leaves_no_line_for_the_next_place_of_that_name(
     assert dream("restore", last, "--yes", "-w", workspace.root).status == 0
     assert workspace.read_file("places/gamma/SOUL.md") == ""
     assert workspace.read_file(TABS).count("tabs") == 1
+    assert dream("places", "rename", "beta", "Everywhere", "-w", workspace.root).status == 2
     (workspace.root / "places" / "delta").mkdir()
     (workspace.root / "places" / "delta" / "SOUL.md").write_text("- Always use tabs.\n")
     refused = dream("places", "rename", "beta", "delta", "-w", workspace.root)
