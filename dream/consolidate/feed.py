@@ -119,7 +119,7 @@ class Feed:
         """Report that a session is about to be consolidated, and how far a long one has been read."""
         read = self._reading.keys.get(key, 0) if self._reading else 0
         self._step("consolidating", f"{key}, message {read:,}" if read >= MANY else key)
-        if self._reading:  # what was read until now is done when the next call is made
+        if self._reading:  # all bytes read so far are done before the next model call
             self._bytes = max(self._bytes[0], self._begin + self._reading.passed.bytes), self._bytes[1]
 
     def _step(self, does: str, what: str) -> None:

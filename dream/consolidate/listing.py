@@ -26,7 +26,7 @@ SEEN = "sources"  # a document in the index
 DATABASES = (".db", ".sqlite", ".vscdb")  # new rows are in a second file at first (the write-ahead log)
 
 Look = tuple[int, ...]
-SOON = 7  # days: what its agent deletes until then is named
+SOON = 7  # days: sessions that their agent deletes within these are reported
 ZONE = " @ "  # between a source and the zone of its naive times: "hermes @ Asia/Tokyo"
 
 
@@ -45,10 +45,10 @@ def look(path: str) -> Look:
 
 
 class Seen:
-    """Which transcript files `history` holds whole, as they stood when they were read: none needs to be opened again.
+    """The transcript files that `history` holds whole and that have not changed since: none is opened again.
 
-    A cache: without it every file is read once more, and nothing is archived twice. What is read as `form` says,
-    another than the file's own, is always read. `_files` has a look and the positions of its sessions for each file.
+    A cache: without it every file is read once more, and nothing is archived twice. Files read in a given `form` are
+    always read. `_files` has a look and the positions of its sessions for each file.
     """
 
     def __init__(self, history: History, form: str | None = None) -> None:
@@ -113,7 +113,7 @@ def _still(path: Path, inode: int, size: int) -> bool:
     return False
 
 
-# Which transcript files are to be read: those that are there, quiet, and not in history as they stand.
+# Which transcript files are read: those that exist, are quiet, and have changed since history read them.
 
 
 class File(NamedTuple):  # a dataclass takes three times as long to make, and there are thousands

@@ -113,7 +113,7 @@ def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = f
 
 
 def whole(message: Message, patterns: Sequence[str], known: frozenset[str] = frozenset()) -> Message:
-    """Return a message that `prepare` returned with all that it says as its content, prepared likewise."""
+    """Return a prepared message with its full text as its content, prepared in the same way."""
     content = safe(without_remembered(said(message.whole), known), patterns)
     return replace(message, content=content or message.content, whole="")
 

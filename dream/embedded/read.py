@@ -132,9 +132,9 @@ def _bare(text: str, turn: _Turn) -> str:
 
 
 def _ends_line(turn: _Turn, one: Sentence, text: str, guessed: kinds.Guess, place: int, found: list[Statement]) -> bool:
-    """Put a sentence to the line of the one just before it, as they were said; False where it doesn't belong there.
+    """Append a sentence to the line of the one before it, in the original words; False if it doesn't belong there.
 
-    It does where it is a correction ("2028… no sorry, 2027 autumn"), a fragment behind a rule ("never without my ok.
+    It belongs there if it is a correction ("2028… no sorry, 2027 autumn"), a fragment behind a rule ("never without my ok.
     any hour"), or the half behind a semicolon that leans on the first ("no longer on Thursday; it is every Monday now").
     """
     last = found[-1] if found else None
@@ -161,7 +161,7 @@ def hard(text: str) -> int:
 def _whole(
     turn: _Turn, last: Sentence | None, one: Sentence, stated: Statement, found: list[Statement], *, alone: bool
 ) -> Statement | None:
-    """Return a rule that leans on the sentence before it with that, as they were said.
+    """Return a rule that depends on the sentence before it together with that, in the original words.
 
     None where that is none it can belong to, and it says nothing `alone`.
     """
@@ -265,7 +265,7 @@ def _is_scrap(one: Sentence, stated: Statement, last: Statement, turn: _Turn) ->
 
 
 def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement]) -> bool:
-    """Put a sentence that leans on the one before it to that one's line, as they were said; False where it doesn't."""
+    """Append a sentence that depends on the one before to its line, in the original words; False if it doesn't."""
     last = found[-1] if found else None
     if last is None or last.source != turn.number or last.place != stated.place - 1 or one.item:
         return False

@@ -27,7 +27,7 @@ _SAID = re.compile(r"\[[^\]]+\]\s*(?:USER|ASSISTANT|TOOL|SYSTEM)\b", re.IGNORECA
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a file; what is not UTF-8 in it stands there as `\\xff`."""
+    """Return the text of a file; bytes that are not UTF-8 become `\\xff`."""
     return data.decode("utf-8", "backslashreplace").removeprefix("\ufeff").replace("\r\n", "\n")
 
 

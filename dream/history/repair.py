@@ -75,9 +75,9 @@ def _everything() -> list[CursorRange]:
 
 
 def rewrite(descriptor: int, size: int, path: Path, damage: Damage, chain: Chain, late: Late, set_aside: Keep) -> None:
-    """Put a sound file in the place of `path`, each checksum continuing `chain`; raises OSError.
+    """Replace `path` by a repaired file, each checksum continuing `chain`; raises OSError.
 
-    Entries out of order go to `late`, in their old order, and stand at the end of the log's last file.
+    Entries out of order go to `late`, in their old order, for the end of the log's last file.
     """
 
     def write(goal: int, line: bytes, cursor: int) -> None:
@@ -141,7 +141,7 @@ class Sealing:
 
 
 def _chained(line: bytes, chain: Chain) -> bytes:
-    """Return a line that stands alone and, where it is ours, with a checksum that continues `chain`.
+    """Return a line as an append of its own and, if it is ours, with a checksum that continues `chain`.
 
     The mark of a common append goes: what came with it may stand elsewhere now. A line without a checksum gets one
     where the lines before it have them.

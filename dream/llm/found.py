@@ -154,7 +154,7 @@ def _rows(address: str, key: str) -> list[dict[str, Any]]:
 
 
 def _asked(address: str, body: Mapping[str, object] | None = None) -> dict[str, Any] | None:
-    """Return what a server on this machine answers; None where none does, or no object. No proxy is asked."""
+    """Return the JSON object that a server on this machine answers, else None. Uses no proxy."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})  # noqa: S310 - loopback
     try:

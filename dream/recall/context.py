@@ -189,7 +189,7 @@ def block(
 ) -> str:
     """Lay out the files and then recent history within `tokens`, whole lines and whole entries only.
 
-    Of files that don't fit, what tells most for its length is shown, in its order, and how much is not. History is
+    Of files that don't fit, the most informative statements are shown, in order, and a count of the others. History is
     taken from the newest entry backwards as long as it fits; an entry too long for all the room there is left out, so
     that it doesn't hide the others.
     Last come sentences on what could not be read.
@@ -215,7 +215,7 @@ def why_empty(context: Callable[[int], str]) -> str:
 
 
 def marked(text: str) -> str:
-    """Return a text of memory's inside the mark, from which nothing in it can get out."""
+    """Return a text of memory inside the mark; it is made plain, so that it cannot close the mark."""
     return f"{OPEN}\n{_plain(text).rstrip()}\n{CLOSE}\n"
 
 

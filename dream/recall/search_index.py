@@ -131,7 +131,7 @@ class SearchIndex:
             self._base.keep(**{LOG: log})
 
     def _read(self, history: History, *, same: bool) -> Mapping[str, tuple[int, bytes]]:
-        """Return how far each source was read, and how its last line ends; nothing where that doesn't stand there."""
+        """Return how far each source was read, and how its last line ends; nothing if a source was changed."""
         found = {name: (read, last) for name, read, last in self._rows("SELECT name, read, last FROM recall_source")}
         if all((same and name == HISTORY) or _fits(history, name, *known) for name, known in found.items()):
             return found

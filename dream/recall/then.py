@@ -59,7 +59,7 @@ class Then:
         return number(self.files.get(CURSOR, b"")) or 0
 
     def has(self, when: datetime | None) -> bool:
-        """Return whether something that was said at `when` had been said; what nobody knows the time of had not."""
+        """Return whether something said at `when` had been said by then; False if its time is unknown."""
         return when is not None and when <= self.at
 
 

@@ -103,7 +103,7 @@ DENSE, DENSE_CHARS = 8, 160
 def looks_secret(value: str, *, password: bool, plain: bool, quoted: bool = False, least: int = 12) -> bool:
     """Tell a secret from a word, an expression or a placeholder.
 
-    `plain`: the value was assigned and stands alone, so that a password there may even be one plain word. `least`:
+    `plain`: the value was assigned and is alone, so that a password there may even be one plain word. `least`:
     characters of a secret that is no password.
     """
     if placeholder(value) or regex(QUOTED_CODE if quoted else _CODE).search(value):
@@ -168,7 +168,7 @@ def drawn(value: str) -> bool:
 
 
 def unnamed(value: str) -> bool:
-    """Return whether it is stark and nothing else that has such a look: code, a file, a version, a ticket, a number."""
+    """Return whether it is stark and not code, a file, a version, a ticket or a number, which look similar."""
     form = (
         r".*[\\(){}\[\]|;/=`\"'<>,].*|[$€£%].*|\d+#.*|[-+]?\d[\d.]*[Ee][-+]?\d+|.*\.[a-z]{1,5}"
         r"|[A-Za-z]+[-_ ]?v?\d+(?:\.\d+)+|[A-Za-z]+-?\d|[A-Z\d-]+"

@@ -313,7 +313,7 @@ def rewrite_configuration(store: GitStore, own: Path) -> bool:
 
 
 def rewrite_head(store: GitStore, directory: Path) -> bool:
-    """Point HEAD and its branch at the newest version in git's own log; return whether nothing is lost of them then.
+    """Point HEAD and its branch at the newest version in git's own log; return whether both are intact then.
 
     The old content is kept beside it, as head-set-aside and branch-set-aside.
     """

@@ -148,7 +148,7 @@ class Needle:
     def _renumber(self, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Keep in a history row the speaker of each remaining line.
 
-        Where a text went that ran from one line into another, nobody vouches for any.
+        Where a removed text spanned two lines, no line keeps a speaker.
         """
         left = self._left(before["content"])
         whole = len(left) == after["content"].removesuffix("\n").count("\n") + 1

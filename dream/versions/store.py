@@ -44,8 +44,8 @@ _LOCKS = (
 class GitStore:
     """The repository of the workspace at `root`; `private` is its .dream directory.
 
-    It never touches the memory files: it writes commits of what it is given and reads what is in them.
-    What lists and compares versions is imported where it is asked for: most nights change nothing.
+    It never touches the memory files: it writes commits of the given contents and reads commits.
+    Modules that list and compare versions are imported at first use: most nights change nothing.
     """
 
     def __init__(self, root: Path, private: Path) -> None:
