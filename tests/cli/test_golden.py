@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 
 from dream.cli.group import dream_group
 
@@ -127,7 +128,8 @@ def holds(found: Any, expected: Any) -> bool:
     return bool(found == expected)
 
 
-def test_what_programs_read_keeps_its_shape(dreamt: Path, tmp_path: Path) -> None:
+def test_what_programs_read_keeps_its_shape(dreamt: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # in no project, whatever the name of the checkout
     found = golden(dreamt, tmp_path)
 
     expected = json.loads(GOLDEN.read_text(encoding="utf-8"))
