@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from dream.errors import UsageError, WorkspaceError
 from dream.memory import KNOWN_PLACES, PLACE_NAME, files_of, place_of, public
-from dream.workspace.files import read_bytes, read_text, replace_file
+from dream.workspace.files import explained, read_bytes, read_text, replace_file
 from dream.workspace.lock import FileLock
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def wanted(root: Path, committed: Mapping[str, bytes]) -> dict[str, bytes | None
 
 def write(root: Path, private: Path, data: bytes) -> None:
     """Write places.toml, with every place that another process has noted meanwhile."""
-    with FileLock(private / LOCK):
+    with explained("written", root / KNOWN_PLACES), FileLock(private / LOCK):
         there = read_bytes(root / KNOWN_PLACES) or b""
         if (joint := joined(data, there)) != there:
             replace_file(root / KNOWN_PLACES, joint)
@@ -135,7 +135,7 @@ def take_in(root: Path, private: Path, data: bytes) -> None:
 
     Where nothing is noted yet, what is never read comes along. Raises WorkspaceError where either can't be read.
     """
-    with FileLock(private / LOCK):
+    with explained("written", root / KNOWN_PLACES), FileLock(private / LOCK):
         there = read_bytes(root / KNOWN_PLACES) or b""
         before, theirs = ([*_parsed(one.decode("utf-8", "replace"), KNOWN_PLACES)] for one in (there, data))
         known = {one for place in before for one in (place.id, *place.also, place.name.casefold())}
@@ -350,7 +350,7 @@ class Places:
 
     def _noted(self, known: Callable[[], str], named: str, **by: tuple[str, ...]) -> str:
         """Note a new place, unless another process has done so since the file was read."""
-        with self._lock:
+        with explained("written", self._path), self._lock:
             self._known = list(_read(self._path))
             if found := known():
                 return found
