@@ -32,7 +32,10 @@ Making = Callable[[Places, Mapping[str, bytes]], Files]
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """A place as it is listed: what it is known by, how many lines its files hold, and which places may be the same."""
+    """A place as it is listed: what it is known by, how many lines its files hold, and the place that it may be.
+
+    `same` are that place's name and what the two have in common: "remote" or "path".
+    """
 
     name: str
     kind: str
@@ -44,8 +47,9 @@ class PlaceRow:
 
 
 def listed(workspace: Workspace) -> list[PlaceRow]:
-    """List the places that are known; `same` are those with the same git remote, for a person to merge or not."""
-    known = workspace.places().all()
+    """List the places that are known."""
+    places = workspace.places()
+    known, alike = places.all(), {name: (other, shared) for name, other, shared in places.alike()}
     return [
         PlaceRow(
             place.name,
@@ -54,7 +58,7 @@ def listed(workspace: Workspace) -> list[PlaceRow]:
             place.remotes,
             place.chats,
             sum(len(list(trace.facts(workspace.read_file(file)))) for file in place.files),
-            tuple(other.name for other in known if other != place and set(other.remotes) & set(place.remotes)),
+            alike.get(place.name, ()),
         )
         for place in known
     ]
@@ -90,6 +94,7 @@ def merge(workspace: Workspace, name: str, into: str, *, now: datetime, locked: 
             remotes=_union(other.remotes, place.remotes),
             chats=_union(other.chats, place.chats),
             also=_union(other.also, (place.id, *place.also)),
+            apart=_union(other.apart, place.apart),
         )
         changes = _carried(found, {place.name: other.name}, workspace)
         return changes | {KNOWN_PLACES: places.written({other.id: joint, place.id: None})}
@@ -97,12 +102,25 @@ def merge(workspace: Workspace, name: str, into: str, *, now: datetime, locked: 
     return _done(workspace, deed, f"(place {name} merged into {into})", now, locked=locked)
 
 
+def apart(workspace: Workspace, name: str, other: str, *, now: datetime, locked: bool = False) -> str | None:
+    """Note that a place is not the same as another, so that nobody is asked again. Raises as `rename` does."""
+
+    def deed(places: Places, found: Mapping[str, bytes]) -> Files:
+        place, one = _named(places, name), _named(places, other)
+        if place == one:
+            raise UsageError(f"{name} is one place; name two.")
+        told = replace(place, apart=_union(place.apart, (one.id,)))
+        return {KNOWN_PLACES: places.written({place.id: told})}
+
+    return _done(workspace, deed, f"(place {name} is not {other})", now, locked=locked)
+
+
 def move(workspace: Workspace, line: Line, place: str, *, now: datetime, locked: bool = False) -> str | None:
     """Move a line to another place, or with "everywhere" to the files that hold there; return the commit's sha."""
     return _moved(workspace, {place: [(line.file, line.text)]}, f"(moved to {place})", now, locked=locked)
 
 
-def apart(workspace: Workspace) -> dict[str, list[tuple[MemoryFile, str]]]:
+def mixed(workspace: Workspace) -> dict[str, list[tuple[MemoryFile, str]]]:
     """Return the lines of SOUL.md and MEMORY.md that rest on what was said in one place alone, by its name."""
     places, found = workspace.places(), dict[str, list[tuple[MemoryFile, str]]]()
     wanted = [(file, line) for file, line in trace.fact_lines(workspace) if file in (MEMORY_FILES[0], MEMORY_FILES[2])]
@@ -116,7 +134,7 @@ def apart(workspace: Workspace) -> dict[str, list[tuple[MemoryFile, str]]]:
 
 def split(workspace: Workspace, *, now: datetime, locked: bool = False) -> str | None:
     """Move the lines that rest on one place's messages into that place, in one commit."""
-    return _moved(workspace, apart(workspace), "(each line to where it was said)", now, locked=locked)
+    return _moved(workspace, mixed(workspace), "(each line to where it was said)", now, locked=locked)
 
 
 def never(workspace: Workspace, what: str, *, lift: bool = False, now: datetime, locked: bool = False) -> str | None:

@@ -19,7 +19,7 @@ from dream.reports import HIDDEN, Usage
 from dream.settings import Settings, reaching
 from dream.text import tokens
 from dream.versions import transaction
-from dream.workspace import runs, stamp
+from dream.workspace import places, runs, stamp
 from dream.workspace.bills import Bills
 from dream.workspace.files import check_plain, read_bytes, readable
 from dream.workspace.live import holds_any
@@ -157,11 +157,7 @@ def _places(workspace: Workspace) -> list[str]:
         known = workspace.places()
     except WorkspaceError as error:
         return [str(error)]
-    asked = [
-        f"{one} has the git remote of {other}: if it is the same project, `dream places merge {one} {other}`; "
-        "if not, take the remote out of places/places.toml"
-        for one, other in known.alike()
-    ]
+    asked = [places.question(*pair) for pair in known.alike()]
     groups = sum(place.is_group for place in known.all())
     bots = groups and any((workspace.root / name).exists() for name in BOTS)
     told = "a bot that reads SOUL.md, USER.md and MEMORY.md here by itself shows them in its group chats too"

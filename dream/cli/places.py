@@ -10,6 +10,7 @@ import click
 
 from dream.actions import drop, scopes
 from dream.cli import group, output, show
+from dream.workspace.places import question
 
 if TYPE_CHECKING:
     from dream.actions.scopes import PlaceRow
@@ -29,6 +30,7 @@ def places_command(context: click.Context, directory: Path | None, as_json: bool
       dream places
       dream places rename crumb-2 crumb-fork
       dream places merge crumb-2 crumb
+      dream places apart crumb-2 crumb
       dream places move MEMORY.md:12 crumb
       dream places split --dry-run
       dream places never ~/work/secret
@@ -53,13 +55,8 @@ def _show(one: PlaceRow) -> None:
     output.say(f"{one.name}  {one.kind}, {show.counted(one.lines, 'line')}", bold=True)
     for known in (*one.paths, *one.remotes, *one.chats):
         output.say(f"  {known}", dim=True)
-    for other in one.same[:1]:
-        output.say(f"  {output.sentence(same(one.name, other))}", colour="yellow", fold=True)
-
-
-def same(name: str, other: str) -> str:
-    """Ask whether two places are the same project."""
-    return f"{name} has the git remote of {other}: if it is the same project, dream places merge {name} {other}"
+    if one.same:
+        output.say(f"  {question(one.name, *one.same)}", colour="yellow", fold=True)
 
 
 @places_command.command("rename")
@@ -84,6 +81,17 @@ def merge_command(name: str, into: str, directory: Path | None, as_json: bool) -
     _said(scopes.merge(group.open_workspace(directory), name, into, now=group.now()), as_json=as_json)
 
 
+@places_command.command("apart")
+@click.argument("name")
+@click.argument("other")
+@group.workspace
+@group.as_json
+def apart_command(name: str, other: str, directory: Path | None, as_json: bool) -> None:
+    """Say that two places are not the same project, so that `dream status` does not ask again."""
+    group.only_a_person("Which projects are the same", f"dream places apart {shlex.quote(name)} {shlex.quote(other)}")
+    _said(scopes.apart(group.open_workspace(directory), name, other, now=group.now()), as_json=as_json)
+
+
 @places_command.command("move")
 @click.argument("line")
 @click.argument("place")
@@ -104,7 +112,7 @@ def move_command(line: str, place: str, directory: Path | None, as_json: bool) -
 def split_command(dry_run: bool, directory: Path | None, as_json: bool) -> None:
     """Move each line that rests on one place's messages alone from the files for everywhere into that place."""
     workspace = group.open_workspace(directory)
-    found = scopes.apart(workspace)
+    found = scopes.mixed(workspace)
     if not as_json:
         for name, lines in found.items():
             output.say(name, bold=True)

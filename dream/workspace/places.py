@@ -1,9 +1,9 @@
 """The places of a workspace, in places/places.toml: projects and group chats, and what each of them is known by.
 
-A project is the repository that holds a working directory, else that directory. It is known by its path; its git
-remote is noted, so that a person can be asked whether a second copy is the same, but a remote alone decides nothing: a
-hostile clone has the same one. All of it is read from files, and no git is run in a project. A chat in which several
-people may write is known by its key. A person may edit the file; an id never changes, for history holds it.
+A project is known by its path and its git remote together. Another repository at a known path is another project, and
+so is a known remote at another path: a hostile clone has it too. A person says once whether the two are the same. A
+project without a remote is known by its path; the first remote that it gets is noted. A chat in which several people
+may write is known by its key. A person may edit the file; an id never changes, for history holds it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import stat
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -25,25 +23,25 @@ from dream.errors import UsageError, WorkspaceError
 from dream.memory import KNOWN_PLACES, PLACE_NAME, files_of, place_of, public
 from dream.workspace.files import explained, read_bytes, read_text, replace_file
 from dream.workspace.lock import FileLock
+from dream.workspace.projects import project_of, remotes_of
 
 if TYPE_CHECKING:
     from dream.models import Message
 
 LOCK = "places.lock"
-SMALL = 1 << 16  # bytes of a file of git's that are read
 _ID = re.compile(r"p-[0-9a-f]{8}")
 _SLUG = re.compile(PLACE_NAME)
-LISTS = ("paths", "remotes", "chats", "also")
+LISTS = ("paths", "remotes", "chats", "also", "apart")
 EVERYWHERE = "everywhere"  # where a line is moved that holds in every place: no place's name
 NAME_CHARS = 40  # of a name, as PLACE_NAME has it
-_REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPlace:
     """A project or a group chat: its id, its name, and the paths, git remotes and chats that it is known by.
 
-    `also` are the ids of places that were merged into it: rows of history still hold them.
+    `also` are the ids of places that were merged into it: rows of history still hold them. `apart` are the ids of
+    projects that a person said it is not the same as.
     """
 
     id: str
@@ -52,6 +50,18 @@ class KnownPlace:
     remotes: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids that rows of history hold for it."""
+        return frozenset((self.id, *self.also))
+
+    def may_be(self, other: KnownPlace) -> bool:
+        """Return whether a person is to say if another project is the same: they share a remote or a path."""
+        shared = {*self.remotes, *self.paths} & {*other.remotes, *other.paths}
+        told = self.ids & {*other.apart} or other.ids & {*self.apart}
+        return bool(shared) and not told
 
     @property
     def is_group(self) -> bool:
@@ -89,7 +99,7 @@ class Scope:
         """Where something must have been said: ids, "" for nowhere in particular; None for anywhere."""
         if self.every:
             return None
-        own = frozenset((self.place.id, *self.place.also)) if self.place else frozenset[str]()
+        own = self.place.ids if self.place else frozenset[str]()
         return own if self.is_group else own | {""}
 
     def holds(self, place: str) -> bool:
@@ -114,6 +124,15 @@ class Scope:
         if not self.shows(file):
             return ""
         return public(text) if self.is_group and file == "SOUL.md" else text
+
+
+def question(name: str, other: str, shared: str) -> str:
+    """Ask whether two places are the same project, with the commands that answer it."""
+    why = f"has the git remote of {other}" if shared == "remote" else f"lies where {other} was, with another git remote"
+    return (
+        f"{name} {why}. If it is the same project: `dream places merge {name} {other}`; "
+        f"if not: `dream places apart {name} {other}`"
+    )
 
 
 def wanted(root: Path, committed: Mapping[str, bytes]) -> dict[str, bytes | None]:
@@ -270,7 +289,19 @@ class Places:
         if chat:
             return next((place for place in self._known if chat in place.chats), None)
         project = self._project(cwd)
-        return next((place for place in self._known if project and project in place.paths), None)
+        return self._project_at(project, remotes_of(Path(project))) if project else None
+
+    def _project_at(self, path: str, remotes: Sequence[str]) -> KnownPlace | None:
+        """Return the known project at a path whose repository has these remotes; None for one that is new.
+
+        A project that had no remote yet may get one. One that has lost its remote is the same, unless several
+        repositories were seen at its path.
+        """
+        here = [place for place in self._known if path in place.paths]
+        shared = (place for place in here if set(remotes) & set(place.remotes))
+        bare = (place for place in here if not place.remotes)
+        only = here if len(here) == 1 and not remotes else ()
+        return next(chain(shared, bare, only), None)
 
     def for_note(self, cwd: str, chat: str = "") -> str:
         """Return the id of where a note is typed: in a chat, a repository or a known project; else "".
@@ -286,7 +317,7 @@ class Places:
 
     def _project(self, cwd: str) -> str:
         """Return the path of the project that holds a directory; "" for none, and for the workspace itself."""
-        project = _project(cwd, self._home, [path for place in self._known for path in place.paths])
+        project = project_of(cwd, self._home, [path for place in self._known for path in place.paths])
         return "" if project and Path(project).is_relative_to(self._root) else project
 
     def scope(self, cwd: str = "", chat: str = "") -> Scope:
@@ -314,10 +345,17 @@ class Places:
         keys = {key, key.partition(":")[2]} - {""}
         return next((place.id for place in self._known if not keys.isdisjoint(place.chats)), "")
 
-    def alike(self) -> list[tuple[str, str]]:
-        """Return pairs of projects, by name, that have a git remote in common: a person says whether they are one."""
-        rows = [(one, other) for at, one in enumerate(self._known) for other in self._known[:at]]
-        return [(one.name, other.name) for one, other in rows if set(one.remotes) & set(other.remotes)]
+    def alike(self) -> list[tuple[str, str, str]]:
+        """Return what a person is asked: a project, the first older one that it may be, and what they share.
+
+        That is "remote" or "path".
+        """
+        pairs = ((one, next(filter(one.may_be, self._known[:at]), None)) for at, one in enumerate(self._known))
+        return [
+            (one.name, other.name, "remote" if {*one.remotes} & {*other.remotes} else "path")
+            for one, other in pairs
+            if other is not None
+        ]
 
     def of(self, message: Message) -> str:
         """Return the id of where a message was said, "" for nowhere in particular; a place is noted when it is new.
@@ -340,13 +378,23 @@ class Places:
         if not project:
             return ""
 
-        def known() -> str:
-            return next((place.id for place in self._known if project in place.paths), "")
+        remotes = remotes_of(Path(project))
 
-        if found := known():
-            return found
-        remote = remote_of(Path(project))
-        return self._noted(known, _last(project), paths=(project,), remotes=(remote,) if remote else ())
+        def known() -> str:
+            return found.id if (found := self._project_at(project, remotes)) else ""
+
+        key = known() or self._noted(known, _last(project), paths=(project,), remotes=remotes[:1])
+        if remotes and any(place.id == key and not place.remotes for place in self._known):
+            self._note_remote(key, remotes[0])
+        return key
+
+    def _note_remote(self, key: str, remote: str) -> None:
+        """Note the first git remote that a project has got."""
+        with explained("written", self._path), self._lock:
+            self._known = list(_read(self._path))
+            grown = [replace(one, remotes=(remote,)) for one in self._known if one.id == key and not one.remotes]
+            replace_file(self._path, self.written({one.id: one for one in grown}))
+            self._known = list(_read(self._path))
 
     def _noted(self, known: Callable[[], str], named: str, **by: tuple[str, ...]) -> str:
         """Note a new place, unless another process has done so since the file was read."""
@@ -359,70 +407,6 @@ class Places:
             replace_file(self._path, (read_text(self._path) + _written(place)).encode("utf-8"))
             self._known.append(place)
             return place.id
-
-
-def remote_of(project: Path) -> str:
-    """Return the git remote of a project without credentials, `host/path`; "" where it has none."""
-    common = _common(project / ".git")
-    section = ""
-    for line in _lines(common / "config") if common else ():
-        text = line.strip()
-        if text.startswith("["):
-            section = "".join(text.split()).lower()
-        elif section == '[remote"origin"]' and text.partition("=")[0].strip().lower() == "url":
-            found = _REMOTE.fullmatch(text.partition("=")[2].strip())
-            return f"{found['host'].lower()}/{found['path']}" if found else ""
-    return ""
-
-
-def _project(cwd: str, home: Path, known: Iterable[str]) -> str:
-    """Return the repository that holds a directory, the main one of a worktree, else the directory itself.
-
-    What is gone belongs to the known place above it. "" for none, and for the user's home and what is above it.
-    """
-    if not PurePath(cwd).is_absolute():
-        return cwd if re.match(r"[A-Za-z]:[\\/]", cwd) else ""  # of another system
-    here = Path(os.path.realpath(cwd))
-    if here == home or here in home.parents:
-        return ""
-    if not here.exists():
-        above = [path for path in known if here.is_relative_to(path)]
-        return max(above, key=len, default=str(here))
-    for folder in (here, *here.parents):
-        if folder == home or folder in home.parents:
-            break
-        if (folder / ".git").exists():
-            common = _common(folder / ".git")
-            return str(common.parent if common and common.name == ".git" else folder)
-    return str(here)
-
-
-def _common(git: Path) -> Path | None:
-    """Return the git directory that a project's `.git` is, or is a worktree of; None for one that is neither.
-
-    A `.git` file counts where the directory that it names is the repository's own, and points back at it.
-    """
-    if git.is_dir():
-        return git
-    named = next((line.removeprefix("gitdir:").strip() for line in _lines(git) if line.startswith("gitdir:")), "")
-    own = Path(os.path.normpath(git.parent / named)) if named else git
-    back = next(iter(_lines(own / "gitdir")), "")
-    if not back or Path(os.path.normpath(own / back)) != git:
-        return None
-    common = Path(os.path.normpath(own / next(iter(_lines(own / "commondir")), ".")))
-    return common if own.parent == common / "worktrees" else None
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a small file; of what is none, nothing."""
-    with suppress(OSError, ValueError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return os.read(descriptor, SMALL).decode("utf-8", "replace").splitlines()
-        finally:
-            os.close(descriptor)
-    return []
 
 
 def _last(path: str) -> str:
@@ -459,7 +443,7 @@ def _parsed(text: str, path: Path | str) -> Iterator[KnownPlace]:
         if not (_ID.fullmatch(key) and isinstance(name, str) and _SLUG.fullmatch(name) and sound):
             raise WorkspaceError(
                 f"{path}: [{key}] is no place; it needs an id such as p-7f3a91c2, a name of letters, digits and `-`, "
-                "and `paths`, `remotes`, `chats` and `also` as lists of strings."
+                f"and {', '.join(LISTS)} as lists of strings."
             )
         if name.casefold() in names:
             raise WorkspaceError(f"{path}: two places are named {name}; give one of them another name.")

@@ -2,7 +2,7 @@
 
 Counted are crossings (a line given where it must not be), private things given to groups, and what must be there. A
 case lies in a TOML file: places, sittings with their messages, and gold with the places where it belongs, and those in
-which it must never be. Run it with `python -m tests.quality.places FILE… [--model NAME]`.
+which it must never be. Run it with `python -m tests.quality.places FILE|FOLDER… [--model NAME]`.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def main() -> None:
     options = asked.parse_args()
     settings = load(None, flags={"model": options.model, "timezone": "UTC", "durable": False}, using=CALLING)
     rows = []
-    for path in options.files:
+    for path in (one for given in options.files for one in (sorted(given.glob("*.toml")) or [given])):
         case = tomllib.loads(path.read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory() as folder:
             rows.append(figures(case, *played(case, Path(folder).resolve(), settings)))
