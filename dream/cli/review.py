@@ -233,27 +233,19 @@ def _tell(done: Decided, word: str, *, as_json: bool) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help=f"The port. Default: {PORT}, or a free one.")
 @click.option("--host", default="127.0.0.1", metavar="HOST", help="Listen on this address instead of loopback only.")
 @click.option("--open/--no-open", "opens", default=True, help="Open a browser, where there is one. Default: open.")
-@click.option("--export", type=click.Path(path_type=Path), metavar="DIR", help="Write the pages into DIR, and end.")
 @group.workspace
-def web_command(port: int | None, host: str, opens: bool, export: Path | None, directory: Path | None) -> None:
+def web_command(port: int | None, host: str, opens: bool, directory: Path | None) -> None:
     """Show memory in a browser: what the night changed, why, and how to undo it.
 
     The printed address holds a random token; whoever has it can read and change memory. Only this machine can reach it.
     Everything that `review`, `restore` and `forget` do can be done there. Ctrl-C ends it.
-    With --export the pages are written as files, to look at without a server.
 
     \b
     Examples:
       dream web
       dream web --port 8080 --no-open
-      dream web --export ./memory-pages
     """
     workspace = group.open_workspace(directory)
-    if export is not None:
-        from dream.web.export import write
-
-        output.say(f"Wrote {write(workspace.root, export):,} pages; open {export / 'index.html'}")
-        return
     from dream.web import server
 
     if not server.is_loopback(host):

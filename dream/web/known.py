@@ -64,11 +64,6 @@ class Past:
                 self._take_in(workspace, head)
             return self._steps
 
-    def all_steps(self, workspace: Workspace) -> tuple[Deed, ...]:
-        """Return every change, newest first, however long it takes to read them."""
-        rest = self.steps(workspace)
-        return rest if self.complete else tuple(steps(workspace, self._head or "HEAD"))
-
     def _take_in(self, workspace: Workspace, head: str | None) -> None:
         newest = self._steps[0].change.sha if self._steps else None
         if head and newest and workspace.git.is_ancestor(newest, head):

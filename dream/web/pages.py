@@ -55,7 +55,6 @@ def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
         "total": total,
         "first": first,
         "earlier": max(1, first - views.LINES) if first > 1 else 0,
-        "stories": {},
     }
     return "memory.html", values | {"complete": known.complete}
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import count
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -162,9 +162,9 @@ class Guarded(BaseHTTPMiddleware):
 # The pages.
 
 
-@lru_cache(maxsize=2)  # compiling the templates takes a fifth of a second
-def environment(address: Callable[..., str]) -> Environment:
-    """Return what renders the templates, with `address` to name the pages: all that is not a template's own is text."""
+@cache  # compiling the templates takes a fifth of a second
+def environment() -> Environment:
+    """Return what renders the templates: all that is not a template's own is text."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -178,7 +178,7 @@ def environment(address: Callable[..., str]) -> Environment:
         "well": views.well,
         "excerpt": views.excerpt,
         "coded": views.coded,
-        "url": address,
+        "url": url,
     }
     for name in made.list_templates():
         made.get_template(name)
@@ -192,16 +192,13 @@ def url(path: str, **query: object) -> str:
 
 
 class Site:
-    """One workspace as a web site, and the messages about the last actions. `address` names the pages.
+    """One workspace as a web site, and the messages about the last actions. `form` is the token in its forms."""
 
-    `form` guards its forms; without it there are none, for the pages are files.
-    """
-
-    def __init__(self, root: Path, form: str = "", address: Callable[..., str] = url) -> None:
+    def __init__(self, root: Path, form: str) -> None:
         self.root = root
         self.known = Past(root)
         self._form = form
-        self._templates = environment(address)
+        self._templates = environment()
         self._done: dict[str, Done] = {}
         self._numbers = count(1)
         self._turn = threading.Lock()  # one action at a time: it waits for our own; the lock of another run is reported
@@ -261,7 +258,7 @@ class Site:
         """Return the values that every page shows: the workspace's status, and warnings."""
         warnings = []
         if workspace is not None:
-            if self._form and not os.access(self.root, os.W_OK):
+            if not os.access(self.root, os.W_OK):
                 warnings.append("This workspace can only be read: nothing on these pages can be changed.")
             if not workspace.git.exists:
                 warnings.append(
@@ -272,18 +269,16 @@ class Site:
                     f"It is not trusted on this machine: its own settings ({', '.join(named)}) do not count."
                 )
             with suppress(OSError):
-                if self._form and not is_free(workspace.private / RUN_LOCK):
+                if not is_free(workspace.private / RUN_LOCK):
                     warnings.append("A run is under way; until it has ended, nothing can be changed here.")
-        free = bool(self._form) and os.access(self.root, os.W_OK)
         return {
-            "live": bool(self._form),
             "form": self._form,
             "root": self.root,
             "pulse": pulse(self.root),
             "health": self.known.health() if workspace is not None else None,
             "waiting": len(workspace.pending()) if workspace is not None else 0,
             "warnings": warnings,
-            "writable": free and workspace is not None and workspace.git.exists,
+            "writable": os.access(self.root, os.W_OK) and workspace is not None and workspace.git.exists,
         }
 
 

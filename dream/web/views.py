@@ -26,8 +26,8 @@ from dream.text.sentences import sentences
 from dream.text.words import coverage, without_said_on
 from dream.versions import is_memory, read_all, read_memory
 from dream.versions.diff import by_file
-from dream.versions.log import Change, Shown
-from dream.versions.trace import Deed, Origin, facts, trace
+from dream.versions.log import Change
+from dream.versions.trace import Deed, trace
 from dream.web.known import Past
 from dream.workspace import runs
 from dream.workspace.runs import RunRecord
@@ -126,7 +126,11 @@ class LineStory:
 
 def memory_lines(workspace: Workspace, file: MemoryFile, known: Past, first: int = 1) -> tuple[list[ShownLine], int]:
     """Return the lines of a memory file from `first` on, as many as one page shows, and how many there are."""
-    lines = all_lines(workspace, file, known.steps(workspace))
+    wrote = _wrote(known.steps(workspace), file)
+    lines = [
+        ShownLine(number, row, line_key(file, row), bool(row.strip()) and not row.startswith("#"), wrote.get(row))
+        for number, row in enumerate(_rows(workspace, file), 1)
+    ]
     part, room = list[ShownLine](), CHARS
     for line in lines[first - 1 : first - 1 + LINES]:
         room -= len(line.text)
@@ -134,15 +138,6 @@ def memory_lines(workspace: Workspace, file: MemoryFile, known: Past, first: int
             break
         part.append(line)
     return part, len(lines)
-
-
-def all_lines(workspace: Workspace, file: MemoryFile, steps: Sequence[Deed]) -> list[ShownLine]:
-    """Return every line of a memory file, with the change that wrote it."""
-    wrote = _wrote(steps, file)
-    return [
-        ShownLine(number, row, line_key(file, row), bool(row.strip()) and not row.startswith("#"), wrote.get(row))
-        for number, row in enumerate(_rows(workspace, file), 1)
-    ]
 
 
 def _wrote(steps: Sequence[Deed], file: MemoryFile) -> dict[str, Change]:
@@ -174,29 +169,15 @@ def line_story(workspace: Workspace, known: Past, file: str, key: str, sha: str 
             return None
     (origin,) = trace(workspace, [(name, text)], since)
     changes = {step.change.sha: step.change for step in steps}
-    return _story(workspace, origin, changes, number, complete=known.complete or bool(origin.commits))
-
-
-def stories(workspace: Workspace, steps: Sequence[Deed], file: MemoryFile) -> dict[str, LineStory]:
-    """Return where each line of a memory file comes from, by its key."""
-    wanted = [(file, row) for row in facts("\n".join(_rows(workspace, file)))]
-    changes = {step.change.sha: step.change for step in steps}
-    found = (_story(workspace, origin, changes, 0, complete=True) for origin in trace(workspace, wanted, steps))
-    return {one.key: one for one in found}
-
-
-def _story(
-    workspace: Workspace, origin: Origin, changes: Mapping[str, Change], number: int, *, complete: bool
-) -> LineStory:
     return LineStory(
-        origin.file,
-        origin.line,
-        line_key(origin.file, origin.line),
+        name,
+        text,
+        key,
         number,
         tuple(changes[one] for one in origin.commits[:EARLIER] if one in changes),
         origin.earlier[:EARLIER],
-        evidence(workspace, origin.entries, origin.line),
-        complete,
+        evidence(workspace, origin.entries, text),
+        known.complete or bool(origin.commits),
     )
 
 
@@ -300,11 +281,7 @@ def _read(workspace: Workspace, known: Past, records: Sequence[RunRecord]) -> tu
 
 def change(workspace: Workspace, sha: str) -> ShownChange:
     """Read one change with its diff; raises GitError."""
-    return shown(workspace.git.show(sha))
-
-
-def shown(found: Shown) -> ShownChange:
-    """Parse the diff of a change."""
+    found = workspace.git.show(sha)
     return ShownChange(found.change, found.body, tuple(read_diff(found.diff)))
 
 

@@ -37,11 +37,6 @@ def rows(folder: Path, commits: int, entries: int) -> Iterator[Row]:
     size = f"{commits:,} changes, {entries:,} entries"
     command = [sys.executable, "-m", "dream", "web", "-w", str(workspace.root)]
     yield from _served(command, size)
-    pages = folder / "pages"
-    took = seconds(lambda: subprocess.run([*command, "--export", str(pages)], check=True, capture_output=True))
-    yield Row("the pages as files", took, 30, "s", took, 30)
-    weight = sum(path.stat().st_size for path in pages.iterdir()) / 1e6
-    yield Row("what they weigh", weight, 50, "MB", weight, 50)
 
 
 def _filled(workspace: Workspace, entries: int) -> None:

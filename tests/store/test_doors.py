@@ -99,7 +99,6 @@ NOT_OF_A_WORKSPACE = {
     "redact/forms.py": "the table that is shipped",
     "recall/vectors.py": "the word vectors of a package that is installed",
     "fleet/nursery.py": "/dev/null",
-    "web/export.py": "the static files that are shipped",
     "versions/swap.py": "the file that was traded an instant ago",
     "workspace/files.py": "a directory, to sync it",
 }

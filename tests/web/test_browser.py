@@ -6,13 +6,11 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dream.directory import Workspace
-from dream.web.export import write
 from tests.web.conftest import HOLD, Browser, served, talk
 from tests.web.test_shown import ATTACKS, PAGES, XSS
 
@@ -229,27 +227,6 @@ def test_nothing_that_memory_says_runs_or_is_loaded(visit: Visit, workspace: Wor
                 link.click()
             page.wait_for_timeout(100)
         assert ran == []
-
-
-def test_an_export_is_searched_without_a_server(visit: Visit, workspace: Workspace, tmp_path: Path) -> None:
-    (workspace.root / "SOUL.md").write_text(f"- {XSS[0]} 寿司\n", encoding="utf-8")
-    write(workspace.root, tmp_path / "pages")
-    page = visit("/")
-    told: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("dialog", lambda dialog: (told.append(dialog.message), dialog.dismiss()))
-    page.goto((tmp_path / "pages" / "search.html").as_uri())
-    page.fill("#words", "寿司 script")
-    page.wait_for_selector(f"#hits >> text={XSS[0]}")
-    page.fill("#words", "rex DOG")
-    page.wait_for_selector("#hits >> text=Has a dog called Rex")
-    page.click("#hits a >> nth=0")
-    page.wait_for_selector(".exact >> text=Has a dog called Rex.", state="attached")
-    assert (page.url.partition("#")[0].rpartition("/")[2], told) == ("memory-USER.html", [])
-    plain = visit("/", java_script_enabled=False)
-    plain.goto((tmp_path / "pages" / "search.html").as_uri())
-    assert "needs JavaScript" in plain.inner_text("main")
-    assert not plain.is_visible("#words")
 
 
 def test_dates_and_numbers_are_as_the_browser_s_language_has_them(visit: Visit) -> None:

@@ -69,15 +69,6 @@ def test_a_disk_that_cannot_be_written_to_is_told_of_on_every_page(client: httpx
     assert "Likes green tea" in client.get("/review").text
 
 
-@pytest.mark.slow
-def test_it_is_exported_to_where_there_is_room(readonly: Path, tmp_path: Path) -> None:
-    pages = tmp_path / "pages"
-    line = inside(readonly, sys.executable, "-m", "dream", "web", "--export", pages, "-w", readonly)
-    done = subprocess.run(line, check=False, capture_output=True, text=True, cwd=ROOT, env=environment())
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Has a dog called Rex" in (pages / "memory-USER.html").read_text(encoding="utf-8")
-
-
 def test_a_dry_run_shows_there_what_it_would_change(readonly: Path, workspace: Workspace) -> None:
     sha = next(change.sha for change in workspace.git.log() if change.kind == "dream" and change.files)
     note(workspace, "I moved to Kyoto.", settings=Settings(), now=datetime(2026, 11, 22, tzinfo=UTC))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import quote
 
 import httpx
@@ -17,7 +15,6 @@ import pytest
 from dream.directory import Workspace
 from dream.reports import Usage
 from dream.web import views
-from dream.web.export import write
 from dream.web.server import HERE
 from dream.workspace import runs, stamp
 from dream.workspace.bills import Bills
@@ -291,75 +288,6 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(workspace: Workspace, browse
 def test_beyond_loopback_there_is_a_warning(workspace: Workspace, browser: Browser) -> None:
     done = dream("web", "--host", "0.0.0.0", "--port", browser.gate.port, "--no-open", "-w", workspace.root)
     assert "unencrypted" in done.err
-
-
-def test_the_export_is_the_pages_as_files_that_lead_to_each_other_and_change_nothing(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    (workspace.root / "USER.md").write_text(f"# User\n\n- {XSS[0]}\n- Has a dog called Rex\n", encoding="utf-8")
-    folder = tmp_path / "pages"
-    done = dream("web", "--export", folder, "-w", workspace.root)
-    assert (done.status, done.out) == (0, f"Wrote 8 pages; open {folder / 'index.html'}\n")
-    leads_to_each_other(folder)
-    memory = Page((folder / "memory-USER.html").read_text(encoding="utf-8"))
-    assert "Has a dog called Rex." in memory.text
-    assert XSS[0] in memory.text
-
-
-def leads_to_each_other(folder: Path) -> None:
-    """Check every page of an export: plain, small, and each link of it and of the search leads somewhere."""
-    links = [row[0] for row in found(folder)]
-    for path in folder.glob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        assert len(text.encode()) <= 100_000, path
-        page = Page(text)
-        assert page.forms == []
-        tags = {tag for tag, _ in page.elements}
-        assert tags <= OURS | {"noscript"} - {"button"}
-        assert ("script" in tags) == (path.name == "search.html")
-        here = [attributes.get("href") or attributes.get("src") or "" for _, attributes in page.elements]
-        links += [f"{path.name}{where}" if where.startswith("#") else where for where in here if where]
-    for name, _, place in {where.partition("#") for where in links}:
-        assert (folder / name).is_file(), name
-        assert not place or f'id="{place}"' in (folder / name).read_text(encoding="utf-8"), (name, place)
-
-
-def found(folder: Path) -> list[list[str]]:
-    """Read what the search of an export finds."""
-    shards = sorted(folder.glob("search-*.js"))
-    texts = [path.read_text(encoding="utf-8").removeprefix("shard(").removesuffix(");\n") for path in shards]
-    return [row for text in texts for row in json.loads(text)]
-
-
-@pytest.mark.slow
-def test_a_large_memory_is_exported_in_pages_and_all_of_it_can_be_found(workspace: Workspace, tmp_path: Path) -> None:
-    lines = [f"- Fact {number}: {'x' * 1_000}" for number in range(150)]
-    (workspace.root / "USER.md").write_text("# User\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    folder = tmp_path / "pages"
-    write(workspace.root, folder)
-    leads_to_each_other(folder)
-    pages = sorted(folder.glob("memory-USER*.html"))
-    assert len(pages) > 1
-    text = "".join(path.read_text(encoding="utf-8") for path in pages)
-    assert all(f">Fact {number}:" in text for number in range(150))
-    rows = found(folder)
-    assert [row[3] for row in rows if row[0].startswith("memory-USER")] == lines
-    assert any("Likes green tea" in row[3] for row in rows if row[0].startswith("review"))
-    assert any("Has a dog called Rex" in row[3] for row in rows if row[0].startswith("timeline"))
-
-
-def test_an_export_takes_away_what_an_earlier_one_wrote_and_nothing_else(workspace: Workspace, tmp_path: Path) -> None:
-    folder = tmp_path / "pages"
-    dream("web", "--export", folder, "-w", workspace.root)
-    for name in ("timeline-9.html", "search-9.js"):
-        (folder / name).write_text("forgotten", encoding="utf-8")
-    assert dream("web", "--export", folder, "-w", workspace.root).status == 0
-    assert not list(folder.glob("*-9.*"))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "index.html").write_text("mine", encoding="utf-8")
-    done = dream("web", "--export", tmp_path / "mine", "-w", workspace.root)
-    assert done.status == 1
-    assert (tmp_path / "mine" / "index.html").read_text(encoding="utf-8") == "mine"
 
 
 def test_the_help_and_the_command_line_load_nothing_of_the_server() -> None:
