@@ -11,20 +11,20 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from dream.actions.drop import Line
 from dream.directory import Workspace
 from dream.dreaming import phase2
 from dream.dreaming.draft import replaced
 from dream.errors import UsageError
-from dream.memory import KNOWN_PLACES, MEMORY_FILES, files_of, like, place_of
+from dream.memory import KNOWN_PLACES, MEMORY_FILES, files_of, like, memory_file, place_of
 from dream.models import Finding, MemoryFile
 from dream.text.words import without_bullet
 from dream.versions import log, read_all, trace, transaction
 from dream.workspace import review_files
 from dream.workspace.lock import run_lock
-from dream.workspace.places import KnownPlace, Places
+from dream.workspace.places import EVERYWHERE, KnownPlace, Places
 
 Files = dict[str, bytes | None]  # by path; None is a file that goes
 Making = Callable[[Places, Mapping[str, bytes]], Files]
@@ -115,9 +115,17 @@ def apart(workspace: Workspace, name: str, other: str, *, now: datetime, locked:
     return _done(workspace, deed, f"(place {name} is not {other})", now, locked=locked)
 
 
-def move(workspace: Workspace, line: Line, place: str, *, now: datetime, locked: bool = False) -> str | None:
-    """Move a line to another place, or with "everywhere" to the files that hold there; return the commit's sha."""
-    return _moved(workspace, {place: [(line.file, line.text)]}, f"(moved to {place})", now, locked=locked)
+def move(workspace: Workspace, line: Line, to: str, *, now: datetime, locked: bool = False) -> str | None:
+    """Move a line to a place, with "everywhere" to the files that apply there, or to a memory file.
+
+    Return the commit's sha. Raises UsageError for what is none of them, and Busy.
+    """
+    return _moved(workspace, {to: [(line.file, line.text)]}, f"(moved to {to})", now, locked=locked)
+
+
+def goals(workspace: Workspace) -> list[MemoryFile]:
+    """Return every memory file that a line can be moved to: the three, and two for each place."""
+    return [*MEMORY_FILES, *(file for place in workspace.places().all() for file in place.files)]
 
 
 def mixed(workspace: Workspace) -> dict[str, list[tuple[MemoryFile, str]]]:
@@ -178,11 +186,8 @@ def _moved(
     def deed(places: Places, found: Mapping[str, bytes]) -> Files:
         texts: dict[str, str] = {}
         for name, some in lines.items():
-            goals = {} if name == "everywhere" else {like(file): file for file in _named(places, name).files}
             for file, line in some:
-                goal = goals.get(like(file), like(file))
-                if like(file) not in goals and goals:
-                    raise UsageError("A line of USER.md is the person's, and holds everywhere.")
+                goal = _goal(places, file, name)
                 source = texts.setdefault(file, found.get(file, b"").decode("utf-8"))
                 if goal == file or line not in source.splitlines():
                     raise UsageError(f"{line.strip()!r} does not stand in {file} any more, or stands there already.")
@@ -193,6 +198,18 @@ def _moved(
         }
 
     return _done(workspace, deed, note, now, locked=locked)
+
+
+def _goal(places: Places, file: MemoryFile, to: str) -> MemoryFile:
+    """Return the file to which a line of `file` moves: that of a place, the one for everywhere, or the one named."""
+    if goal := memory_file(to):
+        return goal if not place_of(goal) else f"places/{_named(places, place_of(goal)).name}/{PurePath(goal).name}"
+    if to.casefold() == EVERYWHERE:
+        return like(file)
+    found = {like(one): one for one in _named(places, to).files}
+    if like(file) not in found:
+        raise UsageError("A line of USER.md is the person's, and holds everywhere.")
+    return found[like(file)]
 
 
 def _without(text: str, line: str) -> str:
@@ -255,6 +272,9 @@ def _done(workspace: Workspace, deed: Making, note: str, now: datetime, *, locke
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
         found = read_all(workspace.root)
+        if (known := found.get(KNOWN_PLACES)) is not None:  # places noted since the last commit: a restore keeps them
+            noted = partial(log.build, "hand", note="(the list of places)")
+            transaction.commit(workspace, {KNOWN_PLACES: known}, expected={}, message=noted, now=now)
         changes = deed(workspace.places(), found)
         expected = {path: found.get(path) for path in changes}
         message = partial(log.build, "hand", note=note)

@@ -94,11 +94,11 @@ def apart_command(name: str, other: str, directory: Path | None, as_json: bool) 
 
 @places_command.command("move")
 @click.argument("line")
-@click.argument("place")
+@click.argument("place", metavar="PLACE|everywhere|FILE")
 @group.workspace
 @group.as_json
 def move_command(line: str, place: str, directory: Path | None, as_json: bool) -> None:
-    """Move a line, by its text or citation, to another place, or to `everywhere`."""
+    """Move a line, by its text or citation, to another place, to `everywhere`, or to another memory file."""
     workspace = group.open_workspace(directory)
     found = drop.named(workspace, line)
     group.only_a_person("Where a line holds", f"dream places move {shlex.quote(found.cite)} {shlex.quote(place)}")

@@ -1,4 +1,4 @@
-"""Which lines a person wrote: what their own commits added, by file.
+"""Which lines a person wrote: what their own commits added, by file; a line that was moved keeps its author.
 
 The answer is kept in the index with the commit it holds for, so that only newer commits are ever read.
 """
@@ -16,7 +16,7 @@ from dream.versions.store import GitStore
 from dream.workspace.index import Index
 
 AUTHORS = "authors"
-_HUNK = re.compile(rb"@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,([0-9]+))? @@")
+_HUNK = re.compile(rb"@@ -[0-9]+(?:,([0-9]+))? \+[0-9]+(?:,([0-9]+))? @@")
 # Commits that are not dream's own are a person's too: they may well use git in their workspace.
 _OURS = "^Dream-Kind: (dream|restore|init)$"
 _NOT_DREAMT = ("--extended-regexp", "--invert-grep", f"--grep={_OURS}")
@@ -24,6 +24,8 @@ _FORMAT = (
     "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)"
     "%x1f%(trailers:key=Dream-Author,valueonly,separator=%x1d)%x1f"
 )
+
+FileLine = tuple[str, str]  # a memory file, and a line of it
 
 
 def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
@@ -40,37 +42,44 @@ def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
         return lines
     if known is not None and not git.is_ancestor(known, head):
         known, lines = None, {}
-    for path, line in _added(git, head, known):
-        text = line.decode("utf-8", "replace").rstrip()
-        if text:
-            lines[path] = lines.get(path, frozenset()) | {text}
+    for added, removed in reversed([*_changed(git, head, known)]):  # the oldest first: a line may be moved twice
+        for path, text in added:
+            moved = [other for other, gone in removed if gone == text and other != path]
+            if not moved or any(text in lines.get(other, ()) for other in moved):
+                lines[path] = lines.get(path, frozenset()) | {text}
     kept = {name: sorted(texts) for name, texts in sorted(lines.items())}
     index.keep(**{AUTHORS: {"head": head, "lines": kept}})
     return lines
 
 
-def _added(git: GitStore, head: str, known: str | None) -> Iterator[tuple[str, bytes]]:
-    """Yield (path, line) for all that commits of a person added since `known`."""
+def _changed(git: GitStore, head: str, known: str | None) -> Iterator[tuple[list[FileLine], list[FileLine]]]:
+    """Yield what each of a person's commits since `known` added and removed, the newest first."""
     revisions = [head, *([f"^{known}"] if known else [])]
     arguments = ("log", _FORMAT, "--patch", "--unified=0", *PLAIN, *_NOT_DREAMT, "--end-of-options", *revisions, "--")
     for record in git.git.run(*arguments).split(b"\x1e")[1:]:
         subject, trailer, agent, patch = [*record.split(b"\x1f", 3), b"", b"", b""][:4]
         kind = kind_of(subject.decode("utf-8", "replace"), trailer.decode("utf-8", "replace"))
         if kind in (None, "hand") and not agent.strip():
-            yield from _plus_lines(patch)
+            yield _rows(patch)
 
 
-def _plus_lines(patch: bytes) -> Iterator[tuple[str, bytes]]:
-    path, remaining = "", 0
+def _rows(patch: bytes) -> tuple[list[FileLine], list[FileLine]]:
+    """Return the lines of memory that a patch adds and removes, each with its file."""
+    added, removed = list[FileLine](), list[FileLine]()
+    before, after, gone, new = "", "", 0, 0
     for line in patch.split(b"\n"):
-        if remaining and line.startswith(b"+"):
-            remaining -= 1
-            if is_memory(path):
-                yield path, line[1:]
-        elif not remaining and line.startswith(b"+++ b/"):
+        if (gone or new) and line[:1] in (b"-", b"+"):
+            left = line.startswith(b"-")
+            gone, new = gone - left, new - (not left)
+            path, text = before if left else after, line[1:].decode("utf-8", "replace").rstrip()
+            if text and is_memory(path):
+                (removed if left else added).append((path, text))
+        elif line.startswith((b"--- ", b"+++ ")):
             path = line[6:].rstrip(b"\t").decode("utf-8", "replace")
+            before, after = (path, after) if line.startswith(b"-") else (before, path)
         elif found := _HUNK.match(line):
-            remaining = int(found[1]) if found[1] is not None else 1
+            gone, new = (int(number) if number is not None else 1 for number in found.groups())
+    return added, removed
 
 
 def _known(kept: Any) -> tuple[str | None, dict[str, frozenset[str]]]:

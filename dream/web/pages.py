@@ -15,15 +15,19 @@ from dream.actions import forget as forgetting
 from dream.actions import note as noting
 from dream.actions import restore as restoring
 from dream.actions import review as reviewing
+from dream.actions import scopes
+from dream.actions.drop import Line
 from dream.actions.restore import Mode
 from dream.directory import Workspace
 from dream.errors import DreamError, UnknownRevision, UsageError
+from dream.memory import place_of
 from dream.models import MemoryFile
 from dream.recall import KINDS
 from dream.versions.log import KINDS as CHANGE_KINDS
 from dream.web import charts, views
 from dream.web.known import Past
 from dream.web.views import HeldFinding
+from dream.workspace import places
 from dream.workspace.lock import run_lock
 from dream.workspace.review_files import REJECTED
 
@@ -39,7 +43,13 @@ Form = Mapping[str, str]
 
 def night(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     """Show the last night."""
-    return "night.html", {"night": views.night(workspace, known), "rows": views.ROWS}
+    return "night.html", {"night": views.night(workspace, known), "rows": views.ROWS, **_asked(workspace)}
+
+
+def _asked(workspace: Workspace) -> Values:
+    """Return what a person is asked about places, and the state that an answer is bound to."""
+    asked = [(name, other, places.reason(other, shared)) for name, other, shared in workspace.places().alike()]
+    return {"asked": asked, "state": views.state(workspace) if asked else ""}
 
 
 def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -56,7 +66,7 @@ def memory(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
         "first": first,
         "earlier": max(1, first - views.LINES) if first > 1 else 0,
     }
-    return "memory.html", values | {"complete": known.complete}
+    return "memory.html", values | {"complete": known.complete, **_asked(workspace)}
 
 
 def line(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -64,7 +74,8 @@ def line(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     story = views.line_story(workspace, known, query.get("file", ""), query.get("is", ""), query.get("of", ""))
     if story is None:
         raise UsageError("That line is no longer there; the timeline may show it.")
-    return "line.html", {"story": story, "state": views.state(workspace), "hands": views.HANDS}
+    goals = [file for file in scopes.goals(workspace) if file != story.file]
+    return "line.html", {"story": story, "state": views.state(workspace), "hands": views.HANDS, "goals": goals}
 
 
 def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -277,13 +288,34 @@ def amend(workspace: Workspace, form: Form) -> Done:
     return Done("Taken out; no later dream writes it again." if never else f"{file} is as you wrote it.", sha)
 
 
+def move(workspace: Workspace, form: Form) -> Done:
+    """Move a line to another memory file: of a place, or for everywhere."""
+    file, number, line = _line(workspace, form)
+    with _as_shown(workspace, form.get("state", "")) as now:
+        sha = scopes.move(workspace, Line(file, number, line), form.get("to", ""), now=now, locked=True)
+    return Done(f"Moved to {form['to']}.", sha)
+
+
+def same(workspace: Workspace, form: Form) -> Done:
+    """Note whether two places are the same project."""
+    name, other, is_same = form.get("name", ""), form.get("other", ""), form.get("act") == "same"
+    if not is_same and form.get("act") != "apart":
+        raise UsageError("Two places are the same project, or they are not.")
+    with _as_shown(workspace, form.get("state", "")) as now:
+        answer = scopes.merge if is_same else scopes.apart
+        sha = answer(workspace, name, other, now=now, locked=True)
+    return Done(f"{name} is {other} from now on." if is_same else f"{name} and {other} stay apart.", sha)
+
+
 def note(workspace: Workspace, form: Form) -> Done:
-    """Put a fact into history as the user's own note; the next dream takes it into memory."""
+    """Put a fact into history as the user's own note, for the place whose file was shown; a dream takes it in."""
     text = form.get("text", "").replace("\r\n", "\n")
     if not text.strip():
         raise UsageError("Write the fact that is to be noted first.")
     settings = workspace.settings(using=("redact_patterns",))
-    entry = noting.note(workspace, text, settings=settings, now=datetime.now(UTC))
+    place = workspace.places().by_name(place_of(form.get("file", "")))
+    counts = place.id if place else ""
+    entry = noting.note(workspace, text, settings=settings, now=datetime.now(UTC), place=counts)
     return Done(f"Noted as entry {entry.cursor} of history; the next dream takes it into memory.")
 
 
@@ -327,6 +359,16 @@ def decide(workspace: Workspace, known: Past, form: Form, chosen: Sequence[str])
     problems = tuple(f"{one.id} stays held: {reason}." for one, reason in done.misfits)
     what = f"1 finding {words[act]}." if count == 1 else f"{count:,} findings {words[act]}."
     return Done(what, done.sha, problems)
+
+
+ACTS: Mapping[str, Callable[[Workspace, Form], Done]] = {
+    "/restore": take_back,
+    "/undo": undo,
+    "/line": amend,
+    "/move": move,
+    "/places": same,
+    "/note": note,
+}
 
 
 def _decided_on(found: Sequence[HeldFinding], form: Form, chosen: Sequence[str]) -> list[HeldFinding]:

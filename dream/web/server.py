@@ -218,9 +218,7 @@ class Site:
             if path == "/review":
                 done = pages.decide(workspace, self.known, form, chosen)
             else:
-                done = {"/restore": pages.take_back, "/undo": pages.undo, "/line": pages.amend, "/note": pages.note}[
-                    path
-                ](workspace, form)
+                done = pages.ACTS[path](workspace, form)
         number = str(next(self._numbers))
         self._done[number] = done
         for old in list(self._done)[:-REMEMBERED]:
@@ -327,7 +325,7 @@ def application(root: Path, gate: Gate) -> Guarded:
     routes = [
         *(Route(path, show) for path in pages.PAGES if path != "/change"),
         Route("/change/{sha:str}", show),
-        *(Route(path, act, methods=["POST"]) for path in ("/review", "/restore", "/undo", "/line", "/forget", "/note")),
+        *(Route(path, act, methods=["POST"]) for path in ("/review", "/forget", *pages.ACTS)),
         Route("/pulse", beat),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]

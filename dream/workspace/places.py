@@ -128,11 +128,15 @@ class Scope:
 
 def question(name: str, other: str, shared: str) -> str:
     """Ask whether two places are the same project, with the commands that answer it."""
-    why = f"has the git remote of {other}" if shared == "remote" else f"lies where {other} was, with another git remote"
     return (
-        f"{name} {why}. If it is the same project: `dream places merge {name} {other}`; "
+        f"{name} {reason(other, shared)}. If it is the same project: `dream places merge {name} {other}`; "
         f"if not: `dream places apart {name} {other}`"
     )
+
+
+def reason(other: str, shared: str) -> str:
+    """Return why a project may be the same as another."""
+    return f"has the git remote of {other}" if shared == "remote" else f"lies where {other} was, with another remote"
 
 
 def wanted(root: Path, committed: Mapping[str, bytes]) -> dict[str, bytes | None]:

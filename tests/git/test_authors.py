@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dream.actions import drop, scopes
 from dream.actions.restore import restore
 from dream.directory import Workspace
 from dream.dreaming.authors import AUTHORS, person_lines
@@ -21,6 +22,16 @@ def test_lines_that_a_person_typed_are_theirs_and_no_others(workspace: Workspace
     transaction.commit_hand_edits(workspace, NOW)
     add(workspace, "- dreamt later", 2)
     assert person_lines(workspace.git) == {"USER.md": {"## Mine", "- typed"}}
+
+
+def test_a_line_that_was_moved_to_another_file_keeps_its_author(workspace: Workspace) -> None:
+    add(workspace, "- dreamt", 1)
+    type_line(workspace, "- typed")
+    transaction.commit_hand_edits(workspace, NOW)
+    for said in ("dreamt", "typed"):
+        scopes.move(workspace, drop.named(workspace, said), "MEMORY.md", now=NOW)
+    assert {"- dreamt", "- typed"} <= set(workspace.read_file("memory/MEMORY.md").splitlines())
+    assert [{*theirs} & {"- dreamt", "- typed"} for theirs in person_lines(workspace.git).values()] == [{"- typed"}] * 2
 
 
 @pytest.mark.few(1)

@@ -64,7 +64,7 @@ def test_another_repository_at_a_known_path_inherits_nothing_and_writes_nothing_
 
 
 def test_a_person_is_asked_once_whether_it_is_the_same_project(workspace: Workspace, home: Path) -> None:
-    crumb, asked = home / "work" / "crumb", "lies where crumb was, with another git remote"
+    crumb, asked = home / "work" / "crumb", "lies where crumb was, with another remote"
     git(crumb, "remote", "set-url", "origin", "git@gitlab.com:lena/crumb.git")
     says(workspace, crumb, "Never use emojis.")
     for command in ("places", "status"):

@@ -36,6 +36,58 @@ def test_a_fact_is_noted_on_the_page_and_backticks_of_memory_are_shown_as_code(
     browser.send(page.form("/note"), 400)
 
 
+def known_places(workspace: Workspace) -> None:
+    told = 'name = "{0}"\npaths = ["/work/{0}"]\nremotes = ["host.example/lena/crumb"]\n'
+    (workspace.root / "places").mkdir(exist_ok=True)
+    rows = [f"[p-0000000{number}]\n{told.format(name)}" for number, name in enumerate(("crumb", "crumb-2"))]
+    (workspace.root / "places" / "places.toml").write_text("\n".join(rows), encoding="utf-8")
+
+
+def test_a_line_is_moved_to_another_place_or_file_on_the_page_and_undone(
+    browser: Browser, workspace: Workspace
+) -> None:
+    known_places(workspace)
+    (line,) = browser.get("/memory?file=memory/MEMORY.md").links("The harbour opens")
+    form = browser.get(line).form("/move")
+    done = browser.send(form, to="places/crumb/MEMORY.md")
+    assert "Moved to places/crumb/MEMORY.md" in done.text
+    assert "harbour" in workspace.read_file("places/crumb/MEMORY.md")
+    assert "harbour" not in workspace.read_file("memory/MEMORY.md")
+    assert "is another now" in browser.send(form, 409, to="USER.md").text
+    browser.send(done.form("/undo"))
+    assert "harbour" in workspace.read_file("memory/MEMORY.md")
+    again = browser.get(line).form("/move")
+    (workspace.root / "USER.md").write_text("# User\n- typed meanwhile\n", encoding="utf-8")
+    assert "USER.md changed" in browser.send(again, 409, to="USER.md").text
+    assert "no place" in browser.send(browser.get(line).form("/move"), 400, to="places/other/SOUL.md").text.lower()
+    browser.send(browser.get(line).form("/move"), 400, to="../../etc/passwd")
+    (waiting,) = browser.get("/memory?file=USER.md").links("typed meanwhile")
+    browser.send(browser.get(waiting).form("/move"), to="memory/MEMORY.md")
+    assert "typed meanwhile" in workspace.read_file("memory/MEMORY.md")
+
+
+def test_the_page_asks_once_whether_two_projects_are_the_same(browser: Browser, workspace: Workspace) -> None:
+    known_places(workspace)
+    shown = browser.get("/")
+    assert "crumb-2 has the git remote of crumb. Is it the same project?" in " ".join(shown.text.split())
+    done = browser.send(browser.get("/memory").form("/places", ("act", "apart")))
+    assert "stay apart" in done.text
+    assert not [form for form in browser.get("/").forms if form.action == "/places"]
+    browser.send(done.form("/undo"))
+    assert "Something changed" in browser.send(shown.form("/places", ("act", "same")), 409).text
+    assert "crumb-2 is crumb" in browser.send(browser.get("/").form("/places", ("act", "same"))).text
+    (place,) = workspace.places().all()
+    assert (place.name, place.paths) == ("crumb", ("/work/crumb", "/work/crumb-2"))
+
+
+def test_a_fact_that_is_added_on_a_place_s_file_counts_for_that_place(browser: Browser, workspace: Workspace) -> None:
+    known_places(workspace)
+    (workspace.root / "places" / "crumb").mkdir()
+    (workspace.root / "places" / "crumb" / "SOUL.md").write_text("- Use tabs\n", encoding="utf-8")
+    browser.send(browser.get("/memory?file=places/crumb/SOUL.md").form("/note"), text="Staging is at port 7391")
+    assert [one.place for one in workspace.history.after(0) if one.kind == "note"] == ["p-00000000"]
+
+
 def press(browser: Browser, act: str, path: str = "/review", **typed: str) -> str:
     form = browser.get(path).form("/review", ("act", act))
     return browser.send(form, **typed).text
