@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -142,14 +141,12 @@ def run(
 @jobs
 @bounded
 @group.models
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object, on a line of its own, when a night ends.")
 def worker(
     roots: tuple[str, ...],
     database: str,
     jobs: int,
     bounds: Bounds,
     flags: Mapping[str, object],
-    as_json: bool,
 ) -> None:
     """Keep running, and run the nights that `dream fleet schedule` queues for these roots.
 
@@ -163,13 +160,11 @@ def worker(
     """
     from dream.fleet import operate
 
-    if not as_json:
-        output.dated()
-    printer = _emitted if as_json else _printer(quiet=False, why=False)
+    output.dated()
     with (
         _queue(roots, database, bounds) as (found, queue),
         _stopped() as stop,
-        operate.working(found, queue, jobs=jobs, flags=flags, tell=printer),
+        operate.working(found, queue, jobs=jobs, flags=flags, tell=_printer(quiet=False, why=False)),
     ):
         stop.wait()
 
@@ -180,9 +175,6 @@ def worker(
 @click.option("--window", default="03:00-06:00", show_default=True, help="The local hours that nights are spread over.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of workspaces that set none.")
 @click.option("--once", is_flag=True, help="Look once, and end: for cron, every ten minutes.")
-@click.option(
-    "--now", "at_once", is_flag=True, help="Put every night with something new now, whatever the window; end."
-)
 @bounded
 def schedule(
     roots: tuple[str, ...],
@@ -190,7 +182,6 @@ def schedule(
     window: str,
     zone: str,
     once: bool,
-    at_once: bool,
     bounds: Bounds,
 ) -> int:
     """Keep running, and queue each workspace's night when it is due, if there is something new.
@@ -207,7 +198,7 @@ def schedule(
     from dream.fleet import operate
     from dream.fleet.members import Window
 
-    hours = None if at_once else Window.parse(window, zone)
+    hours = Window.parse(window, zone)
     output.dated()
     with _queue(roots, database, bounds) as (found, queue), _stopped() as stop:
         while not stop.is_set():
@@ -216,7 +207,7 @@ def schedule(
             _wrong(looked.wrong)
             if not looked.workspaces:
                 output.problem(operate.nothing_found(found))
-            if once or at_once:
+            if once:
                 return int(bool(looked.wrong) or not looked.workspaces)
             stop.wait(EVERY)
     return 0
@@ -250,18 +241,13 @@ def status(roots: tuple[str, ...], database: str | None, as_json: bool) -> None:
 @click.argument("tenant")
 @roots_of
 @click.option("--dry-run", is_flag=True, help="Show what would be erased; change nothing.")
-@click.option(
-    "--rewrite", is_flag=True, help="Have Postgres rewrite the fleet's tables (VACUUM FULL): locks them shortly."
-)
 @database
 @group.as_json
-def erase(
-    tenant: str, roots: tuple[str, ...], dry_run: bool, rewrite: bool, database: str | None, as_json: bool
-) -> int:
+def erase(tenant: str, roots: tuple[str, ...], dry_run: bool, database: str | None, as_json: bool) -> int:
     """Erase a tenant's workspaces, with their rows in the fleet's database.
 
-    A receipt stays in ROOT/.dream-fleet/receipts: who erased, when, with which version, how many files, and hashes
-    under a key of yours; no name and no content. What the workspaces' settings name outside of them, such as an agent's
+    A receipt stays in ROOT/.dream-fleet/receipts: who erased, when, with which version, how many files; no name
+    and no content. What the workspaces' settings name outside of them, such as an agent's
     transcripts, is named and not touched. A workspace that a night or another run holds stays: then it exits with 4.
 
     \b
@@ -272,7 +258,7 @@ def erase(
     from dream.fleet.erase import erase as erase_tenant
 
     with _queue(roots, database) as (found, queue):
-        erased = erase_tenant(tenant, found, queue, group.now(), dry_run=dry_run, rewrite=rewrite)
+        erased = erase_tenant(tenant, found, queue, group.now(), dry_run=dry_run)
     if as_json:
         output.emit(erased)
         return 4 if erased.busy else 0
@@ -314,33 +300,6 @@ def export(tenant: str, roots: tuple[str, ...], archive: str, database: str | No
     output.say(f"{show.counted(len(done.workspaces), 'workspace')}, {done.bytes:,} bytes: {done.archive}", fold=True)
     for source in done.elsewhere:
         output.say(f"not in it: {source}, which the settings name outside the workspace", fold=True)
-
-
-@fleet_command.command("health")
-@roots_of
-@click.option(
-    "--longest-wait", type=click.FloatRange(0), default=3600.0, show_default=True, help="Seconds that a night may wait."
-)
-@database
-@group.as_json
-def health(roots: tuple[str, ...], longest_wait: float, database: str | None, as_json: bool) -> int:
-    """Print one line for a probe: workers, and the nights that wait. Exits with 1 if nights wait and do not run.
-
-    \b
-    Examples:
-      dream fleet health /srv/agents
-      dream fleet health /srv/agents --longest-wait 900
-    """
-    from dream.fleet import overview
-
-    with _queue(roots, database) as (_, queue):
-        found = overview.health(queue, longest_wait)
-    if as_json:
-        output.emit(found)
-    else:
-        counts = f"{show.counted(found.workers, 'worker')}, {found.waiting:,} waiting, {found.running:,} running"
-        output.say(f"{found.problem or 'ok'}: {counts}, the oldest waits {found.oldest:,.0f} s")
-    return 1 if found.problem else 0
 
 
 @contextmanager
@@ -420,11 +379,6 @@ def _printer(*, quiet: bool, why: bool) -> Any:
             output.say(f"{member.shown}  {_how(member, how, why=why)}", now=True)
 
     return tell
-
-
-def _emitted(member: Member, how: dict[str, Any]) -> None:
-    """Print how a night ended as JSON, for a program."""
-    output.say(json.dumps({"workspace": member.shown, "root": member.root.name} | how), now=True)
 
 
 def _how(member: Member, how: dict[str, Any], *, why: bool) -> str:

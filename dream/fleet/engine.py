@@ -12,7 +12,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,6 @@ from dbos import (
     run_dbos_database_migrations,
 )
 from dbos._error import DBOSException
-from sqlalchemy.dialects import postgresql, sqlite
 
 from dream.door import make_folder
 from dream.errors import DreamError
@@ -46,27 +45,16 @@ from dream.workspace.lock import FileLock, is_free
 APPLICATION, VERSION, WORKFLOW = "dream-fleet", "2", "night"
 WAITING = ["ENQUEUED", "PENDING"]
 LOST = ("ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")  # states in which the queue has lost a night
-# Columns of the table of nights: those that DBOS returns for a new one, and those written or read here.
-TAKEN = (
+COLUMNS = (
     "workflow_uuid",
     "status",
     "name",
     "queue_name",
-    "priority",
-    "serialization",
-    "delay_until_epoch_ms",
-    "application_name",
-)
-COLUMNS = (
-    *TAKEN,
     "application_version",
-    "recovery_attempts",
     "created_at",
-    "updated_at",
     "completed_at",
     "executor_id",
-)
-INPUTS = ("workflow_uuid", "inputs", "retention_timestamp")
+)  # of the table of nights: those read here
 POLL = 0.1  # seconds between two looks at the queue
 REAP = 3.0  # seconds between two looks for workers that died
 BUSY = 30.0  # seconds that a night waits for a workspace that another run holds: a killed worker's night, mostly
@@ -97,9 +85,8 @@ class Queue:
 
     def __init__(self, url: str) -> None:
         self.url = _with_driver(url)
-        self._schema = None if self.url.startswith("sqlite") else "dbos"
-        self._table = sa.table("workflow_status", *map(sa.column, COLUMNS), schema=self._schema)
-        self._inputs = sa.table("workflow_input", *map(sa.column, INPUTS), schema=self._schema)
+        schema = None if self.url.startswith("sqlite") else "dbos"
+        self._table = sa.table("workflow_status", *map(sa.column, COLUMNS), schema=schema)
         self.file = Path(sa.make_url(self.url).database or "") if self.url.startswith("sqlite") else None
         if self.file is not None:
             _check_sqlite()
@@ -158,22 +145,10 @@ class Queue:
         return self.ledger.patiently(lambda: self._insert(rows))
 
     def _insert(self, rows: Sequence[tuple[int, Waiting]]) -> int:
-        """Insert nights, all in one transaction; DBOS itself takes them one by one, with a statement for each."""
-        build = self._client._build_enqueue_status  # noqa: SLF001 - what a row holds is DBOS's to say
-        stamp = int(time.time() * 1000)
-        states, inputs = [], []
-        for turn, one in rows:
-            id_, status = build(_options(one, turn), *one.arguments)
-            row: Mapping[str, Any] = dict(status)
-            states.append(
-                {name: row[name] for name in TAKEN}
-                | {"application_version": VERSION, "recovery_attempts": 0, "created_at": stamp, "updated_at": stamp}
-            )
-            inputs.append({"workflow_uuid": id_, "inputs": row["inputs"], "retention_timestamp": stamp})
-        insert = sqlite.insert if self.file is not None else postgresql.insert
+        """Insert nights, all in one transaction: a disk is waited for once, and not for each of thousands."""
         with self.ledger.engine.begin() as connection:
-            connection.execute(insert(self._table).on_conflict_do_nothing(index_elements=["workflow_uuid"]), states)
-            connection.execute(insert(self._inputs).on_conflict_do_nothing(index_elements=["workflow_uuid"]), inputs)
+            for turn, one in rows:
+                self._client.enqueue_in_transaction(connection, _options(one, turn), *one.arguments)
         return len(rows)
 
     def drained(self, roots: Sequence[Root]) -> bool:
@@ -188,13 +163,6 @@ class Queue:
         table = self._table
         counted = sa.select(table.c.status, sa.func.count()).where(table.c.name == WORKFLOW).group_by(table.c.status)
         return {str(row[0]).lower(): int(row[1]) for row in self._read(counted)}
-
-    def oldest(self) -> float:
-        """Return the seconds that the oldest waiting night has waited."""
-        table = self._table
-        first = sa.select(sa.func.min(table.c.created_at)).where(table.c.name == WORKFLOW, table.c.status == "ENQUEUED")
-        since = self._read(first)[0][0]
-        return max(0.0, time.time() - since / 1000) if since else 0.0
 
     def lost(self, nights: Iterable[Waiting]) -> list[Member]:
         """Return the workspaces of those nights that the queue itself has lost."""
@@ -255,18 +223,18 @@ class Queue:
         self.delete([one.workflow_id for one in self._nights(completed_before=before, limit=10_000)])
         self.ledger.tidy()
 
-    def scrub(self, *, full: bool = False) -> None:
-        """Erase deleted rows from SQLite's file; on Postgres free their space, or with `full` rewrite the tables.
+    def scrub(self) -> None:
+        """Erase deleted rows from SQLite's file; on Postgres free their space for other rows.
 
-        Postgres keeps what was deleted in its tables' files until they are rewritten, and in its write-ahead log and
-        its backups until these go.
+        Postgres keeps what was deleted in its tables' files until other rows take its place, and in its write-ahead
+        log and its backups until these go.
         """
         if self.file is None:
             named = "WHERE schemaname = 'dbos' OR tablename IN ('dream_fleet', 'dream_fleet_calls')"
             tables = self._read(sa.text("SELECT schemaname, tablename FROM pg_tables " + named))  # noqa: S608 - ours
             with self.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 for schema, table in tables:
-                    connection.execute(sa.text(f'VACUUM {"FULL" if full else ""} "{schema}"."{table}"'))
+                    connection.execute(sa.text(f'VACUUM "{schema}"."{table}"'))
         else:
             with closing(sqlite3.connect(self.file, timeout=30, isolation_level=None)) as plain:
                 plain.execute("VACUUM")
@@ -405,7 +373,6 @@ class Worker:
         self._over.set()
         DBOS.destroy(workflow_completion_timeout_sec=3600 if self._nursery.busy else 0, destroy_registry=True)
         self._queue.delete(self._not_had)
-        self._queue.ledger.forget([f"worker:{self._name}"])
         self._alive.leave()
 
     def _night(self, root: str, name: str) -> Account:
@@ -467,7 +434,6 @@ class Worker:
             ended, self._not_had = self._not_had, []
             with suppress(sa.exc.SQLAlchemyError, DreamError):  # a database that is away; DBOS itself waits for it
                 self._alive.sign()
-                self._queue.ledger.set({f"worker:{self._name}": 1.0})
                 self._queue.free(self._alive.is_dead)
                 self._queue.delete_ended(ended)
             self._not_had += ended

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import hashlib
 import hmac
 import io
 import os
@@ -52,15 +51,12 @@ class Erased:
     dry_run: bool
 
 
-def erase(
-    tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dry_run: bool, rewrite: bool = False
-) -> Erased:
+def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dry_run: bool) -> Erased:
     """Erase a tenant's workspaces with every trace in the database, and leave a receipt without content.
 
     What is written in a workspace does not decide whose it is: where its trusted setting names another tenant than its
     directory does, nothing is erased before the operator's file says which is right. A workspace that a night or
     another run holds stays; Busy is raised if all are held, and UsageError for a tenant without workspaces.
-    `rewrite` has Postgres write the tables anew, which locks them for a moment.
     """
     found, key = owned(tenant, roots), _key()
     # Left by an erasure that was cut short.
@@ -70,10 +66,10 @@ def erase(
         raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
     elsewhere = tuple(sorted({name for member in found for name in _elsewhere(member)}))
     names = tuple(member.shown for member in found)
-    remains = _remains(queue, rewrite=rewrite)
+    remains = _remains(queue)
     if dry_run:
-        files, size = _summed([_hashes(member.path, key) for member in found])
-        return Erased(tenant, names, files, size, 0, (), elsewhere, remains, None, dry_run)
+        files, total = _summed([_size(member.path) for member in found])
+        return Erased(tenant, names, files, total, 0, (), elsewhere, remains, None, dry_run)
     # 1. No new night starts. A workspace that a running night or another run holds is left for the next erasure.
     nights = queue.forget([key for member in found for key in member.keys])
     proof, done, busy = [], [], []
@@ -81,14 +77,14 @@ def erase(
         try:
             with held(member, "dream fleet erase", now):
                 nights += queue.forget(member.keys)
-                hashes = _hashes(member.path, key)
+                size = _size(member.path)
                 trust.forget(member.path, trust.state_directory(os.environ))  # a note that holds its path
                 # 2. Move it away in one step: after a crash it is whole, or the next erasure finishes the work.
                 left.append(_moved(member, signed, now))
         except Busy as error:
             busy.append((member, error))
         else:
-            proof.append(hashes)
+            proof.append(size)
             done.append(member)
     if busy and not left:
         raise busy[0][1]
@@ -115,10 +111,10 @@ def erase(
         spent = [name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant]]
         queue.ledger.forget([f"turn:{tenant}", *spent])
         queue.ledger.forget_calls(tenant)
-    queue.scrub(full=rewrite)
-    files, size = _summed(proof)
+    queue.scrub()
+    files, total = _summed(proof)
     gone, kept = tuple(one.shown for one in done), tuple(one.shown for one, _ in busy)
-    return Erased(tenant, gone, files, size, nights, kept, elsewhere, remains, receipt, dry_run)
+    return Erased(tenant, gone, files, total, nights, kept, elsewhere, remains, receipt, dry_run)
 
 
 def owned(tenant: str, roots: Sequence[Root]) -> list[Member]:
@@ -153,17 +149,13 @@ def held(member: Member, command: str, now: datetime) -> ExitStack:
     return stack
 
 
-def proves(receipt: Path, tenant: str) -> bool:
-    """Return whether a receipt is that of a tenant; this needs the key of the user who erased it."""
-    return hmac.compare_digest(str(orjson.loads(contents(receipt))["tenant"]), _sign(_key(), tenant))
-
-
-def _remains(queue: Queue, *, rewrite: bool) -> str:
+def _remains(queue: Queue) -> str:
     """Say what the database's files may still hold of the deleted rows: names, paths, counts; never messages."""
     if queue.file is not None:
         return "nothing: SQLite's file is rewritten; backups of it are not touched"
-    tables = "the tables are rewritten" if rewrite else "the tables' files until Postgres reuses the space"
-    return f"Postgres: {tables}; the write-ahead log and backups until they are recycled"
+    return (
+        "Postgres: the tables' files until it reuses the space; the write-ahead log and backups until they are recycled"
+    )
 
 
 def _user() -> str:
@@ -173,8 +165,8 @@ def _user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _summed(proof: Sequence[Mapping[str, int | str]]) -> tuple[int, int]:
-    return sum(int(one["files"]) for one in proof), sum(int(one["bytes"]) for one in proof)
+def _summed(proof: Sequence[Mapping[str, int]]) -> tuple[int, int]:
+    return sum(one["files"] for one in proof), sum(one["bytes"] for one in proof)
 
 
 def _moved(member: Member, signed: str, now: datetime) -> Path:
@@ -211,22 +203,10 @@ def _elsewhere(member: Member) -> Iterator[str]:
             yield source
 
 
-def _hashes(path: Path, key: bytes) -> dict[str, int | str]:
-    """Return one keyed hash over the names and contents of a workspace's files."""
-    whole, files, size = hmac.new(key, digestmod="sha256"), 0, 0
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        for name in sorted(names):
-            file = Path(folder, name)
-            digest = hashlib.sha256(os.fsencode(file.relative_to(path)))
-            with suppress(OSError):  # no ordinary file, or one that can't be read: its name counts
-                descriptor = open_file(file)
-                with os.fdopen(descriptor, "rb") as content:
-                    digest.update(b"\0" + hashlib.file_digest(content, "sha256").digest())
-                    size += content.tell()
-            whole.update(digest.digest())
-            files += 1
-    return {"hmac_sha256": whole.hexdigest(), "path": _sign(key, str(path)), "files": files, "bytes": size}
+def _size(path: Path) -> dict[str, int]:
+    """Return how many files a workspace has, and their bytes."""
+    found = [Path(folder, name).lstat().st_size for folder, _, names in os.walk(path) for name in names]
+    return {"files": len(found), "bytes": sum(found)}
 
 
 def _sign(key: bytes, text: str) -> str:

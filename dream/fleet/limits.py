@@ -2,7 +2,7 @@
 
 A few numbers in one table of the fleet's database, changed in short transactions: `bound:…` what an operator has set,
 `level:…` how much of a minute's share is left, `spent:…` a tenant's day, `turn:…` a tenant's place in the queue,
-`down:…` how often in a row a provider did not answer, `worker:…` when a worker was last seen. A second table holds the
+`down:…` how often in a row a provider did not answer. A second table holds the
 calls under way that count against a tenant's day, so that the room of a worker that dies is given back.
 """
 
@@ -66,7 +66,7 @@ _REACH = sa.text(
     "value = CASE WHEN dream_fleet.value < :least THEN :least ELSE dream_fleet.value END + :more, at = :at"
 )
 _CHANGE = sa.text("UPDATE dream_fleet SET value = value + :value WHERE name = :name")
-PASSING = ("spent:", "known:", "turn:", "down:", "worker:")  # rows that are deleted some time after their last update
+PASSING = ("spent:", "known:", "turn:", "down:")  # rows that are deleted some time after their last update
 
 
 class Ledger:
@@ -80,7 +80,6 @@ class Ledger:
         more: dict[str, Any] = {} if self.sqlite else {"pool_pre_ping": True, "max_overflow": -1}
         self.engine = sa.create_engine(url, **more)
         self.worker = ""  # the worker that makes the calls
-        self.errors = 0  # times that the database did not answer
         self._turns: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
         self._known: tuple[float, dict[str, float]] = (-inf, {})
@@ -110,7 +109,6 @@ class Ledger:
             except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
                 if not self._is_away(error):
                     raise
-                self.errors += 1
                 if time.monotonic() > until:
                     said = str(error).splitlines()[0]
                     raise DreamError(f"The fleet's database has not answered for {seconds:.0f} s: {said}") from error
@@ -161,16 +159,6 @@ class Ledger:
         """Return the numbers whose names have this prefix."""
         query = sa.select(_TABLE.c.name, _TABLE.c.value).where(_TABLE.c.name.startswith(prefix, autoescape=True))
         return self._change(lambda connection: {row.name: float(row.value) for row in connection.execute(query)})
-
-    def ages(self, prefix: str) -> dict[str, float]:
-        """Return how many seconds ago the numbers whose names have this prefix were set, by the database's clock."""
-        query = sa.select(_TABLE.c.name, _TABLE.c.at).where(_TABLE.c.name.startswith(prefix, autoescape=True))
-
-        def read(connection: sa.Connection) -> dict[str, float]:
-            now = self._now(connection)
-            return {row.name: now - float(row.at) for row in connection.execute(query)}
-
-        return self._change(read)
 
     def forget(self, names: Iterable[str]) -> None:
         """Delete numbers."""

@@ -22,7 +22,6 @@ from dream.fleet.news import Looked, Waiting, due, find
 from dream.fleet.nursery import Account, Nursery, bill
 from dream.fleet.overview import tally
 from dream.fleet.policy import policy
-from dream.fleet.telemetry import measured, traced
 from dream.reports import Usage
 from dream.settings import EMBEDDED
 from dream.workspace.files import write_note
@@ -143,7 +142,6 @@ def run(
         for member in queue.lost(waiting):
             outcomes["lost"] += 1
             named["failed"].append(member.shown)
-    queue.ledger.set({f"aside:{roots[0].name}": len(looked.set_aside)})
     queue.tidy(now)
     return Ran(
         looked.workspaces,
@@ -185,8 +183,8 @@ def working(
     else:
         paid = any((members.read(one.member) or Note()).paid for one in waiting)
     paid = paid or any(one.settings for one in own)
-    nursery = Nursery(measured(queue), flags, litellm=paid)
-    worker = Worker(queue, roots, nursery, jobs, traced(tell), again)
+    nursery = Nursery(queue.ledger, flags, litellm=paid)
+    worker = Worker(queue, roots, nursery, jobs, tell, again)
     worker.start()
     try:
         yield
@@ -212,12 +210,10 @@ def know_the_day(roots: Sequence[Root], ledger: Ledger, now: datetime) -> None:
         ledger.set({name: value for name, value in spent.items() if value} | {mark: 1.0})
 
 
-def schedule(roots: Sequence[Root], queue: Queue, window: Window | None, now: datetime) -> tuple[Looked, int]:
-    """Enqueue the next nights, each once; return how many there were. Without a window, all with something new."""
+def schedule(roots: Sequence[Root], queue: Queue, window: Window, now: datetime) -> tuple[Looked, int]:
+    """Enqueue the next nights, each once; return how many there were."""
     looked = Looked()
-    new = due(roots, window, now, AHEAD, os.environ, looked) if window else find(roots, now, os.environ, looked)
-    put = queue.put(new, now)
-    queue.ledger.set({f"aside:{roots[0].name}": len(looked.set_aside)})
+    put = queue.put(due(roots, window, now, AHEAD, os.environ, looked), now)
     queue.tidy(now)
     return looked, put
 

@@ -18,8 +18,6 @@ from dream.history.history import History
 from dream.reports import Usage
 from dream.workspace.bills import Bills
 
-SEEN = 30.0  # seconds within which a living worker signs
-
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -128,27 +126,3 @@ def tally(member: Member, known: Note, now: datetime) -> tuple[Usage, Usage, str
 
 def _zone(known: Note) -> tzinfo:
     return ZoneInfo(known.zone) if known.zone else datetime.now().astimezone().tzinfo or UTC
-
-
-@dataclass(frozen=True, slots=True)
-class QueueHealth:
-    """What a probe asks: whether nights are being had. `oldest` is in seconds; `problem` is "" where all is well."""
-
-    workers: int
-    waiting: int
-    running: int
-    oldest: float
-    problem: str
-
-
-def health(queue: Queue, longest_wait: float) -> QueueHealth:
-    """Ask the queue whether somebody works, and whether no night waits for longer than so many seconds."""
-    counts, oldest = queue.waiting(), queue.oldest()
-    workers = sum(age <= SEEN for age in queue.ledger.ages("worker:").values())
-    waiting = counts.get("enqueued", 0)
-    problem = ""
-    if waiting and not workers:
-        problem = "nights wait, and no worker runs"
-    elif oldest > longest_wait:
-        problem = f"a night has waited for {oldest:,.0f} s"
-    return QueueHealth(workers, waiting, counts.get("pending", 0), round(oldest, 1), problem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import tarfile
 import time
 from pathlib import Path
@@ -11,15 +10,13 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from dream.fleet import engine, enqueue, limits, members, night
+from dream.fleet import engine, limits, members
 from dream.fleet.engine import Queue
-from dream.fleet.erase import proves
 from dream.fleet.members import FOLDER, Note
 from dream.fleet.news import Waiting
 from dream.workspace.lock import run_lock
 from tests.cli.commands import Ended, dream
 from tests.fleet.fleets import NOW, agent, canary, dreams, member, say, workspace
-from tests.forking import DREAM, Program
 from tests.nights.world import answer
 from tests.provider import Body, Provider, Reply, fault
 
@@ -89,11 +86,10 @@ def test_what_is_free_is_erased_with_a_receipt_and_what_is_held_stays(tmp_path: 
 
     assert (first.status, first.json["workspaces"], first.json["busy"]) == (4, ["alice/w0"], ["alice/w1"])
     assert (second.status, second.json["workspaces"]) == (0, ["alice/w1"])
-    receipts = [Path(one.json["receipt"]) for one in (first, second)]
-    assert all(proves(one, "alice") and not proves(one, "bob") for one in receipts)
-    told = json.loads(receipts[0].read_text())
+    receipt = Path(first.json["receipt"]).read_text()
+    told = json.loads(receipt)
     assert (told["not_erased"]["busy"], len(told["workspaces"])) == (1, 1)
-    assert "alice" not in receipts[0].read_text()
+    assert "alice" not in receipt
     queue = Queue(other)  # which neither erasure was told of
     assert queue.waiting() == {}
     queue.close()
@@ -124,32 +120,6 @@ def test_numbers_that_nobody_changes_any_more_go(tmp_path: Path, monkeypatch: py
 
     assert set(queue.ledger.get("")) == {"bound:x"}
     queue.close()
-
-
-@pytest.mark.slow
-def test_a_program_runs_a_night_or_leaves_it_to_a_worker_that_tells_how_it_ended(tmp_path: Path) -> None:
-    root, database = tmp_path / "agents", f"sqlite:///{tmp_path / 'fleet.sqlite'}"
-    made = [workspace(root, f"t/w{number}", "I live in Rome.") for number in range(2)]
-
-    ended = night(made[0].root, root=root)
-    gone = night(root / "nobody", root=root)
-    put = [enqueue(made[1].root, database, root=f"all={root}") for _ in range(2)]
-    sick = fleet("health", root, "--database", database)
-    worker = Program(
-        DREAM, "fleet", "worker", "--root", f"all={root}", "--database", database, "-m", "embedded", "--json"
-    )
-    told = json.loads(worker.stdout.readline())
-    time.sleep(4)
-    well = fleet("health", root)
-    worker.send_signal(signal.SIGTERM)
-    worker.communicate()
-
-    assert (ended.outcome, ended.commits, gone.outcome) == ("committed", tuple(dreams(made[0])), "gone")
-    assert put == [True, False]
-    assert sick.status == 1
-    assert sick.out.startswith("nights wait, and no worker runs: 0 workers, 1 waiting, 0 running")
-    assert (told["workspace"], told["outcome"], told["commits"]) == ("t/w1", "committed", dreams(made[1]))
-    assert (well.status, well.out) == (0, "ok: 1 worker, 0 waiting, 0 running, the oldest waits 0 s\n")
 
 
 @pytest.mark.long

@@ -25,9 +25,8 @@ from dream.reports import Usage
 from dream.workspace.bills import Bills
 from dream.workspace.lock import run_lock
 from tests.cli.commands import Ended, command, dream, environment
-from tests.fleet.fleets import CANARY, NOW, agent, canary, dreams, member, say, workspace
+from tests.fleet.fleets import CANARY, NOW, dreams, member, workspace
 from tests.forking import DREAM, Program
-from tests.nights.world import answer
 from tests.provider import Provider, text
 
 
@@ -320,64 +319,3 @@ def test_what_says_that_there_is_something_new(night: Night) -> None:
 
 def _bytes(path: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""
-
-
-WATCHED = """
-import json, sys
-from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-reader, spans = InMemoryMetricReader(), InMemorySpanExporter()
-metrics.set_meter_provider(MeterProvider([reader]))
-trace.set_tracer_provider(TracerProvider())
-trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(spans))
-from dream.cli import main
-try:
-    main()
-finally:
-    told = [json.loads(span.to_json()) for span in spans.get_finished_spans()]
-    print(json.dumps({"spans": told, "metrics": json.loads(reader.get_metrics_data().to_json())}))
-"""
-
-
-@pytest.mark.long
-def test_open_telemetry_is_told_of_calls_and_nights_and_of_nothing_that_was_said(
-    tmp_path: Path, provider: Provider
-) -> None:
-    made = agent(tmp_path, "lena/work")
-    say(made, canary(1))
-    provider.script(answer)  # two calls: one for the chat, one for the dream
-    more = (f"api_base={provider.base}", "api_key=x", "phase2_model=embedded")
-    options = [word for pair in more for word in ("--set", pair)]
-    line = [sys.executable, "-c", WATCHED, "fleet", "run", str(tmp_path), "-q", "-m", "openai/scripted", *options]
-
-    done = subprocess.run(line, capture_output=True, text=True, env=environment(), check=True, timeout=120)
-
-    told = json.loads(done.stdout)
-    calls, night = told["spans"][:-1], told["spans"][-1]
-    measured = {
-        one["name"]: one["data"]["data_points"]
-        for scope in told["metrics"]["resource_metrics"][0]["scope_metrics"]
-        for one in scope["metrics"]
-    }
-    assert len(dreams(made)) == 1
-    assert [one["name"] for one in told["spans"]] == ["chat scripted", "chat scripted", "dream.night"]
-    assert calls[0]["attributes"] == {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.request.model": "scripted",
-        "gen_ai.provider.name": "openai",
-        "gen_ai.usage.input_tokens": 10,
-        "gen_ai.usage.output_tokens": 5,
-    }
-    assert night["attributes"]["dream.outcome"] == "committed"
-    assert night["attributes"]["gen_ai.operation.name"] == "invoke_agent"
-    assert night["attributes"]["gen_ai.usage.input_tokens"] == 20
-    assert {"gen_ai.client.token.usage", "gen_ai.client.operation.duration", "dream.nights"} < set(measured)
-    queue = ("dream.queue.backlog", "dream.queue.oldest", "dream.queue.lost", "dream.queue.errors", "dream.set_aside")
-    assert {name: measured[name][0]["value"] for name in queue} == dict.fromkeys(queue, 0)
-    assert sorted(one["sum"] for one in measured["gen_ai.client.token.usage"]) == [10, 20]
-    assert not any(word in done.stdout + done.stderr for word in ("Canary", "lena", "Project", str(tmp_path)))
