@@ -30,7 +30,7 @@ HAND = {
 
 
 @click.command("log", cls=group.DreamCommand)
-@click.argument("sha", required=False, shell_complete=group.shas)
+@click.argument("sha", required=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), metavar="N", help="Show the newest N changes only.")
 @group.as_of
 @group.workspace
@@ -171,7 +171,7 @@ def _absent(workspace: Workspace, text: str) -> None:
 
 
 @click.command("restore", cls=group.DreamCommand)
-@click.argument("sha", required=False, shell_complete=group.shas)
+@click.argument("sha", required=False)
 @click.option("--only", is_flag=True, help="Undo that one change and keep all later ones.")
 @click.option(
     "--batch", metavar="ID", help="Undo all that one run, or one import, committed, and keep what came later."

@@ -22,14 +22,8 @@ if TYPE_CHECKING:
     from dream.settings import Settings
 
 
-def _clients(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    from dream.actions.connect import CLIENTS
-
-    return [name for name in CLIENTS if name.startswith(incomplete)]
-
-
 @click.command("connect", cls=group.DreamCommand)
-@click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=_clients)
+@click.argument("names", nargs=-1, metavar="[NAME…]")
 @click.option("--native", is_flag=True, help="Keep memory in a file that the client reads by itself, without hooks.")
 @click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="With --native: this file of a project.")
 @click.option("--tracked", is_flag=True, help="With --native: also in a file that git publishes.")

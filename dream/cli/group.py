@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import wraps
 from importlib import import_module
@@ -22,8 +21,6 @@ from dream.cli.output import NARROWEST
 from dream.errors import DreamError, UsageError
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from dream.directory import Workspace
     from dream.models import Diagnostic
     from dream.workspace.places import Scope
@@ -94,7 +91,6 @@ MODULES = {
     "web": "review",
     "clone": "sync",
 }
-SUGGESTED = 50  # changes that completion offers
 Function = TypeVar("Function", bound=Callable[..., Any])
 as_of = click.option(
     "--as-of", metavar="MOMENT", help="Memory as it stood then: a day, a commit, a citation, or before the last dream."
@@ -236,27 +232,6 @@ class Text(click.types.StringParamType):
             return os.fsencode(value).decode("utf-8") if undecoded else str(value)
         except UnicodeError:
             self.fail("it is not UTF-8 text.", param, ctx)
-
-
-def shas(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a sha: the newest changes, with what each did."""
-    from click.shell_completion import CompletionItem
-
-    with suppress(DreamError):
-        git = open_workspace(ctx.params.get("directory") or ctx.meta.get(f"{__name__}--workspace")).git
-        changes = git.log(SUGGESTED) if git.exists else []
-        return [CompletionItem(one.sha[:10], help=one.subject) for one in changes if one.sha.startswith(incomplete)]
-    return []
-
-
-def agents(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of an agent whose transcripts are found by it, or a path."""
-    from click.shell_completion import CompletionItem
-
-    from dream.transcripts import known_formats
-
-    names = [name for name, reader in known_formats().items() if reader.places and name.startswith(incomplete)]
-    return [*(CompletionItem(name) for name in names), CompletionItem(incomplete, type="file")]
 
 
 def standard_bytes() -> bytes:

@@ -114,7 +114,7 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
         output.dated()  # cron appends it to a log
     workspace = group.open_workspace(directory)
     settings = workspace.settings(flags=flags, using=REACHING)
-    with output.progress("the night begins", quiet=as_json or quiet, lines=False) as shown:
+    with output.progress("the night begins", quiet=as_json or quiet) as shown:
         report = nightly.night(workspace, settings=settings, now=group.now(), environ=os.environ, progress=shown)
     if as_json:
         output.emit(shape(report) | {"usage": shape(report.usage)})

@@ -12,7 +12,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -40,7 +40,6 @@ _TURN = threading.RLock()  # of those who write to the terminal
 _CLOCK: list[Callable[[], datetime]] = []  # where lines begin with their time
 _LOST: list[OSError] = []  # why something that was to be printed could not be written
 Progress = Callable[["Step"], None]
-EVERY = 30.0  # seconds between two lines in a pipe; what takes less says nothing there
 TICK = 0.5  # seconds between two looks of the moving line
 EARLY = 3.0  # seconds before which nobody can say how long it will take
 
@@ -232,30 +231,17 @@ def _silence(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-# Progress on stderr: a moving line on a terminal, elsewhere a line every half a minute.
+# Progress on stderr: a moving line on a terminal, nothing elsewhere.
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool = False, lines: bool = True) -> Iterator[Progress]:
-    """Yield a function that shows what is being done; not where nobody watches: `quiet`, or no `lines` in a pipe."""
+def progress(what: str, *, quiet: bool = False) -> Iterator[Progress]:
+    """Yield a function that shows what is being done, on a terminal and unless it is to be `quiet`."""
     from dream.reports import Step
 
-    pace, told = Pace(Step(what)), time.monotonic()
-
-    def in_a_pipe(step: Step) -> None:
-        nonlocal told
-        pace.see(step)
-        if time.monotonic() - told >= EVERY:
-            told = time.monotonic()
-            problem(pace.text())
-
-    if quiet:
+    pace = Pace(Step(what))
+    with nullcontext() if quiet or not sys.stderr.isatty() else _moving(pace):
         yield pace.see
-    elif sys.stderr.isatty():
-        with _moving(pace):
-            yield pace.see
-    else:
-        yield in_a_pipe if lines else pace.see
 
 
 class Pace:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,10 @@ import click
 
 from dream.cli import group, output, show
 from dream.cli.changes import show_forgotten, show_taken
-from dream.errors import DreamError, UsageError
+from dream.errors import UsageError
 from dream.text.safe import span
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from dream.actions.forget import Forgotten
     from dream.actions.review import Decided, Pick
     from dream.directory import Workspace
@@ -42,15 +39,6 @@ class _Number(click.types.StringParamType):
         if not whole.isdecimal() or (dot and not place.isdecimal()):
             self.fail(f"{value!r} is neither a number from `dream review` nor `all`.", param, ctx)
         return (int(whole), int(place)) if dot else int(whole)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Complete the number of an edit that is held."""
-        from click.shell_completion import CompletionItem
-
-        with suppress(DreamError):
-            held = group.open_workspace(ctx.params.get("directory")).pending()
-            return [CompletionItem(str(one.id), help=one.reason) for one in held if str(one.id).startswith(incomplete)]
-        return []
 
 
 _numbers = click.argument("numbers", nargs=-1, type=_Number(), metavar="N[.M]...|all")

@@ -27,7 +27,7 @@ from dream.workspace.files import explained, temporary_name, write_beside
 if TYPE_CHECKING:
     from dream.consolidate.listing import File, FoundSource
 
-_named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...", shell_complete=group.agents)
+_named = click.argument("names", nargs=-1, required=True, metavar="NAME|PATH|GLOB...")
 PIPED = "stdin"  # the id of a session that comes on standard input and has none of its own
 
 
@@ -168,7 +168,7 @@ def _not_there(one: FoundSource) -> str:
 
 
 @click.command("consolidate", cls=group.DreamCommand)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...", shell_complete=group.agents)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
 @click.option(
     "-f",
     "--format",

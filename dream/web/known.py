@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from pathlib import Path
@@ -86,10 +86,7 @@ class Past:
                         return
                     self._steps += more
                 time.sleep(BREATH)
-            with closing(Workspace(self.root).history) as history:
-                sessions = {entry.cursor: sys.intern(entry.session or "") for entry in history.backwards()}
             with self._lock:
-                self._sessions |= sessions
                 self.complete = self.complete or begun == self._begun
 
     def warm(self) -> None:
@@ -116,12 +113,6 @@ class Past:
             return status.read(workspace, settings, datetime.now(UTC), timers.scheduled(workspace, settings))
         finally:
             workspace.history.close()
-
-    def agents(self, workspace: Workspace, entries: tuple[int, int] | None) -> set[str]:
-        """Return the agents of the entries' sessions, as far as those have been read."""
-        first, last = entries or (1, 0)
-        cursors = [n for n in range(first, min(last, first + ENTRIES) + 1) if self.complete or n in self._sessions]
-        return {self.session(workspace, cursor).partition(":")[0] for cursor in cursors}
 
     def learn(self, workspace: Workspace, cursors: Collection[int]) -> None:
         """Read the sessions of many entries at once, where they lie near each other."""

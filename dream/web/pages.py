@@ -19,7 +19,7 @@ from dream.actions import scopes
 from dream.actions.drop import Line
 from dream.actions.restore import Mode
 from dream.directory import Workspace
-from dream.errors import DreamError, UnknownRevision, UsageError
+from dream.errors import DreamError, UsageError
 from dream.memory import place_of
 from dream.models import MemoryFile
 from dream.recall import KINDS
@@ -110,7 +110,7 @@ def review(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
 
 def timeline(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
     """List the changes that match a filter."""
-    left = views.timeline(known, known.steps(workspace), workspace, query)
+    left = views.timeline(known.steps(workspace), query)
     paged, page, last = _paged(left, query)
     return "timeline.html", {
         "changes": paged,
@@ -118,7 +118,7 @@ def timeline(workspace: Workspace, known: Past, query: Query) -> tuple[str, Valu
         "page": page,
         "last": last,
         "complete": known.complete,
-        "query": _kept(query, "q", "file", "kind", "source"),
+        "query": _kept(query, "q", "file", "kind"),
         "files": workspace.files(),
         "kinds": CHANGE_KINDS,
     }
@@ -137,16 +137,6 @@ def restore(workspace: Workspace, known: Past, query: Query) -> tuple[str, Value
     plan = restoring.restore(workspace, sha, mode=mode, forget=forget, dry_run=True, now=datetime.now(UTC))
     files = views.read_diff(plan.diff.text)
     return "restore.html", {"plan": plan, "files": files, "state": state, "forget": forget}
-
-
-def compare(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
-    """Show two states side by side."""
-    if not query.get("a") and not query.get("b"):
-        raise UnknownRevision("Choose two changes in the timeline first.")
-    left, right = (workspace.git.resolve(query[name]) if query.get(name) else "" for name in ("a", "b"))
-    known_as = {step.change.sha: step.change for step in known.steps(workspace)}
-    names = [(sha, known_as.get(sha)) for sha in (left, right)]
-    return "compare.html", {"names": names, "files": views.sides(workspace, left, right)}
 
 
 def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:
@@ -188,7 +178,6 @@ PAGES: Mapping[str, Page] = {
     "/timeline": timeline,
     "/change": change,
     "/restore": restore,
-    "/compare": compare,
     "/search": search,
     "/nights": nights,
     "/forget": forget,

@@ -43,7 +43,7 @@ FIELDS = 20_000
 REMEMBERED = 50  # sentences on what was done, kept for the next page
 # Which page of the navigation a template belongs to.
 WHERE = {"night.html": "/", "memory.html": "/memory", "line.html": "/memory", "review.html": "/review"}
-WHERE |= dict.fromkeys(("timeline.html", "change.html", "restore.html", "compare.html"), "/timeline")
+WHERE |= dict.fromkeys(("timeline.html", "change.html", "restore.html"), "/timeline")
 WHERE |= {"search.html": "/search", "nights.html": "/nights"}
 CLOSING = 3  # seconds that an answer under way has when the server ends
 HEADERS = {

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
-from itertools import zip_longest
 from typing import Literal
 
 from dream.actions import review
@@ -24,7 +23,7 @@ from dream.reports import Usage
 from dream.text.safe import shortened
 from dream.text.sentences import sentences
 from dream.text.words import coverage, without_said_on
-from dream.versions import is_memory, read_all, read_memory
+from dream.versions import is_memory, read_all
 from dream.versions.diff import by_file
 from dream.versions.log import Change
 from dream.versions.trace import Deed, trace
@@ -382,33 +381,22 @@ def source_of(workspace: Workspace, item: HeldFinding) -> tuple[Evidence, ...]:
 # The timeline.
 
 
-def timeline(known: Past, steps: Sequence[Deed], workspace: Workspace, query: Mapping[str, str]) -> list[Change]:
-    """Return the changes that match a filter, newest first: by file, author, source and text."""
-    file, kind, source = query.get("file", ""), query.get("kind", ""), query.get("source", "")
+def timeline(steps: Sequence[Deed], query: Mapping[str, str]) -> list[Change]:
+    """Return the changes that match a filter, newest first: by file, author and text."""
+    file, kind = query.get("file", ""), query.get("kind", "")
     text = query.get("q", "").casefold()
 
     def matches(step: Deed) -> bool:
         change = step.change
         if (file and file not in change.files) or (kind and kind != change.kind):
             return False
-        if text and not any(text in said.casefold() for said in _said(step)):
-            return False
-        return not source or source in known.agents(workspace, change.entries)
+        return not text or any(text in said.casefold() for said in _said(step))
 
     return [step.change for step in steps if matches(step)]
 
 
 def _said(step: Deed) -> Iterator[str]:
     yield from (step.change.sha[:12], step.body, *(line for _, line in (*step.added, *step.removed)))
-
-
-def sides(workspace: Workspace, left: str, right: str) -> list[tuple[str, list[tuple[DiffRow | None, DiffRow | None]]]]:
-    """Compare two states of memory, whole shas, file by file; "" means the files on disk now."""
-    now = read_memory(workspace.root)
-    before, after = (workspace.git.read_all(sha) if sha else now for sha in (left, right))
-    paths = [path for path in sorted({*before, *after}) if is_memory(path) and before.get(path) != after.get(path)]
-    texts = [(path, *(side.get(path, b"").decode("utf-8", "replace") for side in (before, after))) for path in paths]
-    return [(path, beside(compared(path, old, new))) for path, old, new in texts]
 
 
 def well(found: Health) -> str:
@@ -461,20 +449,6 @@ def read_diff(diff: str) -> list[FileDiff]:
     return [FileDiff(file, tuple(_diff_rows(file, rows))) for file, rows in by_file(diff) if is_memory(file)]
 
 
-def compared(file: str, old: str, new: str) -> tuple[DiffRow, ...]:
-    """Compare two texts of a file line by line, with two lines of context."""
-    before, after = old.splitlines(), new.splitlines()
-    rows: list[DiffRow] = []
-    for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(2):
-        rows += [DiffRow("@", ())] if group[0][1] or rows else []
-        for kind, first, last, start, end in group:
-            if kind == "equal":
-                rows += [DiffRow(" ", ((line, False),)) for line in before[first:last]]
-            else:
-                rows += _changed(file, before[first:last], after[start:end])
-    return tuple(rows)
-
-
 def _diff_rows(file: str, lines: Sequence[str]) -> Iterator[DiffRow]:
     gone, new = list[str](), list[str]()
     for line in [*lines, ""]:
@@ -503,18 +477,6 @@ def _changed(file: str, gone: Sequence[str], new: Sequence[str]) -> list[DiffRow
         else:
             olds.append(DiffRow("-", ((line, False),)))
     return [*olds, *news]
-
-
-def beside(rows: Sequence[DiffRow]) -> list[tuple[DiffRow | None, DiffRow | None]]:
-    """Pair rows for two columns: a removed line is beside the one that replaced it."""
-    pairs, gone, new = list[tuple[DiffRow | None, DiffRow | None]](), list[DiffRow](), list[DiffRow]()
-    for row in [*rows, DiffRow("@", ())]:
-        if row.sign in "-+":
-            (gone if row.sign == "-" else new).append(row)
-        else:
-            pairs += [*zip_longest(gone, new), (row, row)]
-            gone, new = [], []
-    return pairs[:-1]
 
 
 def words(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:

@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 ROUNDS = 7
 PAGES = (
     *("/", "/memory", "/review", "/timeline", "/timeline?q=fact+77", "/timeline?page=100", "/timeline?kind=hand"),
-    *("/timeline?source=claude-code", "/change/HEAD~9", "/compare?a=HEAD~99", "/nights", "/search?q=fact+777"),
+    *("/change/HEAD~9", "/nights", "/search?q=fact+777"),
     *("/restore?sha=HEAD~9&mode=before", "/restore?sha=HEAD~9&mode=only"),
 )
 

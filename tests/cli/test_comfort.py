@@ -12,13 +12,6 @@ from tests.cli.commands import command, dream, environment, on_a_terminal
 from tests.sources.test_incremental import row
 
 
-def completed(words: str, cwd: Path) -> list[str]:
-    """What bash offers for the last of `words`."""
-    count = str(len(words.split(" ")) - 1)
-    done = dream(cwd=cwd, _DREAM_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
-    return [line.partition(",")[2] for line in done.out.splitlines()]
-
-
 def test_restore_without_a_sha_lists_what_can_be_restored(dreamt: Path) -> None:
     assert dream("restore", "-w", dreamt).out == dream("log", "-w", dreamt).out.partition("\n")[2]
     assert "`dream restore SHA`" in dream("restore", "-w", dreamt).err
@@ -87,15 +80,6 @@ def test_sources_are_listed_before_there_is_a_workspace(tmp_path: Path) -> None:
 
     assert (done.status, done.err) == (0, "")
     assert re.search(r"claude-code +1 session .* 1 new", done.out)
-
-
-def test_completion_knows_agents_shas_and_what_is_held(dreamt: Path) -> None:
-    newest = dream("log", "--json", "-w", dreamt).json[0]["sha"][:10]
-
-    assert "claude-code" in completed("dream sources add cl", dreamt)
-    assert "codex" in completed("dream consolidate co", dreamt)
-    assert newest in completed("dream restore ", dreamt)
-    assert completed(f"dream log {newest[:5]}", dreamt) == [newest]
 
 
 def test_a_context_with_nothing_in_it_says_why(dreamt: Path, fresh: Path) -> None:

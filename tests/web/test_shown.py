@@ -71,7 +71,7 @@ OURS = {
     *("svg", "line", "text", "g", "polyline", "circle", "rect"),
 }
 PAGES = ("/", "/memory?file=SOUL.md", "/memory?file=USER.md", "/memory?file=memory/MEMORY.md", "/review", "/timeline")
-PAGES += ("/search?q=alert", "/nights", "/compare?a=HEAD~2&b=", "/change/HEAD~1", "/restore?sha=HEAD~1&mode=before")
+PAGES += ("/search?q=alert", "/nights", "/change/HEAD~1", "/restore?sha=HEAD~1&mode=before")
 
 
 def is_plain(page: Page) -> bool:
@@ -118,7 +118,7 @@ def test_nothing_that_memory_says_is_markup(workspace: Workspace, texts: tuple[s
             assert any(text in page.text for page in found)
             page = browser.get(f"/search?q={quote(text)}")
             assert is_plain(page)
-            assert is_plain(browser.get(f"/timeline?q={quote(text)}&source={quote(text)}&file={quote(text)}"))
+            assert is_plain(browser.get(f"/timeline?q={quote(text)}&file={quote(text)}"))
             assert is_plain(browser.get(f"/review?q={quote(text)}&at={quote(text)}&guard={quote(text)}"))
             assert is_plain(browser.get(f"/restore?sha={quote(text)}", 404))
 
@@ -169,17 +169,7 @@ QUERIES = {
     "q=REX": "1",
     "kind=hand": "1",
     "file=SOUL.md": "2",
-    "source=claude-code": "3",
-    "source=codex": "0",
 }
-
-
-def test_two_states_stand_side_by_side(browser: Browser, workspace: Workspace) -> None:
-    first = workspace.git.log()[-1].sha
-    page = browser.get(f"/compare?a={first}&b=")
-    assert "Memory now" in page.text
-    assert "The harbour opens at nine" in page.text
-    assert "Has a dog called Rex" in page.text
 
 
 def test_search_opens_what_it_finds(browser: Browser) -> None:
