@@ -15,6 +15,7 @@ Kind = Literal["summary", "raw", "note", "nothing"]
 Voice = Literal["user", "agent", "tool", "pasted", "other", "note"]  # "other": another person of several who talk
 State = Literal["applied", "present", "held", "refused"]
 MemoryFile = str  # a path in the workspace: one of MEMORY_FILES, or places/NAME/SOUL.md or MEMORY.md
+FileLine = tuple[MemoryFile, str]  # a memory file, and a line of it
 MEMORY_FILES = memory.MEMORY_FILES
 IMPORT, ALONE = IMPORTS = ("import", "import-alone")  # guards that hold what another tool remembers; one line by itself
 FORGET = "forget"  # the guard of a wish to forget: no edit of a file, its words are the `old_text`

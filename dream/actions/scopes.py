@@ -1,4 +1,4 @@
-"""Places by hand: rename, merge, move a line, part a memory that mixed projects, and name what is never read.
+"""Places by hand: rename, merge, tell apart, move a line, and name what is never read.
 
 Each is one commit of a person's, which a restore takes back. Rows of history hold a place's id and stay as they are.
 """
@@ -19,7 +19,7 @@ from dream.dreaming import phase2
 from dream.dreaming.draft import replaced
 from dream.errors import UsageError
 from dream.memory import KNOWN_PLACES, MEMORY_FILES, files_of, like, memory_file, place_of
-from dream.models import Finding, MemoryFile
+from dream.models import FileLine, Finding, MemoryFile
 from dream.text.words import without_bullet
 from dream.versions import log, read_all, trace, transaction
 from dream.workspace import review_files
@@ -120,29 +120,12 @@ def move(workspace: Workspace, line: Line, to: str, *, now: datetime, locked: bo
 
     Return the commit's sha. Raises UsageError for what is none of them, and Busy.
     """
-    return _moved(workspace, {to: [(line.file, line.text)]}, f"(moved to {to})", now, locked=locked)
+    return moved(workspace, {to: [(line.file, line.text)]}, f"(moved to {to})", now, locked=locked)
 
 
 def goals(workspace: Workspace) -> list[MemoryFile]:
     """Return every memory file that a line can be moved to: the three, and two for each place."""
     return [*MEMORY_FILES, *(file for place in workspace.places().all() for file in place.files)]
-
-
-def mixed(workspace: Workspace) -> dict[str, list[tuple[MemoryFile, str]]]:
-    """Return the lines of SOUL.md and MEMORY.md that rest on what was said in one place alone, by its name."""
-    places, found = workspace.places(), dict[str, list[tuple[MemoryFile, str]]]()
-    wanted = [(file, line) for file, line in trace.fact_lines(workspace) if file in (MEMORY_FILES[0], MEMORY_FILES[2])]
-    for origin in trace.trace(workspace, wanted):
-        entries = [entry for cursor in origin.entries for entry in workspace.history.between(cursor, cursor)]
-        ids = {place.id for entry in entries if (place := places.named(entry.place))}
-        if len(ids) == 1 and all(entry.place for entry in entries) and (place := places.named(ids.pop())):
-            found.setdefault(place.name, []).append((origin.file, origin.line))
-    return found
-
-
-def split(workspace: Workspace, *, now: datetime, locked: bool = False) -> str | None:
-    """Move the lines that rest on one place's messages into that place, in one commit."""
-    return _moved(workspace, mixed(workspace), "(each line to where it was said)", now, locked=locked)
 
 
 def never(workspace: Workspace, what: str, *, lift: bool = False, now: datetime, locked: bool = False) -> str | None:
@@ -173,15 +156,15 @@ def _named(places: Places, name: str) -> KnownPlace:
     return found
 
 
-def _moved(
+def moved(
     workspace: Workspace,
-    lines: Mapping[str, Sequence[tuple[MemoryFile, str]]],
+    lines: Mapping[str, Sequence[FileLine]],
     note: str,
     now: datetime,
     *,
     locked: bool,
 ) -> str | None:
-    """Move lines to the places that are named, each under the heading that it stood below."""
+    """Move lines to the places that are named, each under the heading that it stood below, in one commit."""
 
     def deed(places: Places, found: Mapping[str, bytes]) -> Files:
         texts: dict[str, str] = {}

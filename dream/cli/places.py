@@ -10,6 +10,7 @@ import click
 
 from dream.actions import drop, scopes
 from dream.cli import group, output, show
+from dream.errors import UsageError
 from dream.workspace.places import question
 
 if TYPE_CHECKING:
@@ -106,26 +107,45 @@ def move_command(line: str, place: str, directory: Path | None, as_json: bool) -
 
 
 @places_command.command("split")
+@click.argument("transcripts", nargs=-1, type=click.Path(path_type=Path))
 @click.option("-n", "--dry-run", is_flag=True, help="Show which lines would move; change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @group.workspace
 @group.as_json
-def split_command(dry_run: bool, directory: Path | None, as_json: bool) -> None:
-    """Move each line that rests on one place's messages alone from the files for everywhere into that place."""
+def split_command(
+    transcripts: tuple[Path, ...], dry_run: bool, yes: bool, directory: Path | None, as_json: bool
+) -> int | None:
+    """Move each line that rests on one place's messages alone from the files for everywhere into that place.
+
+    Where history does not know a place yet, the transcripts tell: those of `dream sources`, those that were read
+    before, and TRANSCRIPTS.
+    """
+    from dream.actions import split
+
     workspace = group.open_workspace(directory)
-    found = scopes.mixed(workspace)
+    asks = not as_json and group.somebody_answers()
+    if not (dry_run or yes or asks):
+        raise UsageError("Preview it with --dry-run, and pass --yes when there is no terminal.")
+    found = split.parts(workspace, transcripts)
     if not as_json:
-        for name, lines in found.items():
-            output.say(name, bold=True)
-            for _, line in lines:
+        for part in found:
+            output.say(part.name, bold=True)
+            for _, line in part.lines:
                 output.say(f"  {line}", fold=True)
-    if dry_run or not found:
-        if as_json:
-            output.emit({"places": found, "commit": None})
-        elif not found:
-            output.say("No line for everywhere rests on one place's messages alone.")
-        return
-    group.only_a_person("Where lines hold", "dream places split")
-    _said(scopes.split(workspace, now=group.now()), as_json=as_json)
+        if not found:
+            output.say("No line for everywhere is known to rest on one place's messages alone.")
+            return None
+    if not dry_run:
+        group.only_a_person("Where lines hold", "dream places split")
+    if not (dry_run or yes) and not group.confirmed("Move them?"):
+        output.say("Nothing was changed.")
+        return 1
+    sha = split.split(workspace, found, now=group.now()) if found and not dry_run else None
+    if as_json:
+        output.emit({"places": {part.name: part.lines for part in found}, "commit": sha})
+    elif sha:
+        _said(sha, as_json=False)
+    return None
 
 
 @places_command.command("never")

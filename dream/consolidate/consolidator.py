@@ -275,18 +275,16 @@ class Consolidator:
 
         A message of a place that the user excluded keeps its number, without its text.
         """
-        where, barred = "", False
-        asked: set[str] = set()  # the agent's last calls that have no result yet; a call and its result keep one place
-        for begun, (at, message) in enumerate(numbered):
-            if self._places is not None and not asked and (message.role == "user" or not begun):
-                barred = self._places.is_never(message, key)
+        where, barred, opener = "", False, None
+        for begun, (at, message) in with_opener(numbered):
+            if self._places is not None and begun is not opener:
+                opener, barred = begun, self._places.is_never(begun, key)
                 if barred:
                     where = ""
-                elif message.cwd or message.chat:
-                    where = self._places.of(message)
+                elif begun.cwd or begun.chat:
+                    where = self._places.of(begun)
                 else:
                     where = self._places.of_session(key) or where
-            asked = set(message.calls) if message.role == "assistant" else asked - {message.answers or ""}
             yield where, (at, replace(message, content="", whole="") if barred else message)
 
     def _people(self, talk: Talk, key: str) -> frozenset[str]:
@@ -305,6 +303,20 @@ class Consolidator:
         entries = tuple(self._history.append(new, now=now, said=[replace(one, place=where) for one in place.said(new)]))
         raw = sum(entry.kind == "raw" for entry in entries)
         return Consolidated(place.key, entries, place.moved(entries), raw, batch.usage, batch.kept)
+
+
+def with_opener(numbered: identity.Numbered) -> Iterator[tuple[Message, tuple[int, Message]]]:
+    """Yield each message of a session with the one that opens its turn: a place changes there and nowhere else.
+
+    A call and its result keep one place.
+    """
+    opener: Message | None = None
+    asked: set[str] = set()  # the agent's last calls that have no result yet
+    for at, message in numbered:
+        if opener is None or (message.role == "user" and not asked):
+            opener = message
+        asked = set(message.calls) if message.role == "assistant" else asked - {message.answers or ""}
+        yield opener, (at, message)
 
 
 def _live(message: Message) -> Message:

@@ -72,6 +72,14 @@ class Seen:
         """Return how many sessions the file had when it was last read; 1 if it was never read."""
         return len(self._files[path][1]) if path in self._files else 1
 
+    def paths(self) -> tuple[str, ...]:
+        """Return the files that are known."""
+        return tuple(self._files)
+
+    def keys(self, path: str) -> Set[str] | None:
+        """Return the keys of the sessions that a file held when it was last read; None if that is not known."""
+        return self._files[path][1].keys() if path in self._files else None
+
     def note(self, path: str, before: Look, keys: Mapping[str, int]) -> None:
         """Note that history holds the whole file, unless it changed since `before`; `keys` are positions."""
         with suppress(OSError):

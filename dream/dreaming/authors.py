@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from dream.models import FileLine
 from dream.versions import is_memory
 from dream.versions.diff import PLAIN
 from dream.versions.log import kind_of
@@ -24,8 +25,6 @@ _FORMAT = (
     "--format=%x1e%s%x1f%(trailers:key=Dream-Kind,valueonly,separator=%x1d)"
     "%x1f%(trailers:key=Dream-Author,valueonly,separator=%x1d)%x1f"
 )
-
-FileLine = tuple[str, str]  # a memory file, and a line of it
 
 
 def person_lines(git: GitStore) -> dict[str, frozenset[str]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dream.memory import memory_file
 from dream.models import MemoryFile
 from dream.reports import HIDDEN
-from dream.text.words import coverage
+from dream.text.words import coverage, without_bullet
 from dream.versions.diff import by_file
 from dream.versions.log import Change, Shown
 
@@ -160,10 +160,12 @@ def _earlier(place: tuple[str, str], removed: Sequence[tuple[str, str]]) -> list
 
 
 def _explain(found: _Traced, place: tuple[str, str], step: Deed) -> None:
-    """Note the commit and the findings that the line was written from; of those that fit, the nearest."""
+    """Note the commit and the findings that the line was written from: those it is a copy of, else the nearest."""
     file, line = place
     found.commits.append(step.change.sha)
-    scored = [(coverage(text, line) + 0.01 * (tag == file), text, cursors) for tag, text, cursors in step.findings]
+    copied = [one for one in step.findings if one[1] == without_bullet(line).strip()]
+    findings = copied or step.findings
+    scored = [(coverage(text, line) + 0.01 * (tag == file), text, cursors) for tag, text, cursors in findings]
     best = max((score for score, _, _ in scored), default=0.0)
     for score, text, cursors in scored:
         if score >= SAID and score >= best - 0.2:

@@ -295,6 +295,11 @@ class Places:
         project = self._project(cwd)
         return self._project_at(project, remotes_of(Path(project))) if project else None
 
+    def key(self, cwd: str = "", chat: str = "") -> str:
+        """Return what tells one place from another: its id, its chat or path while it is not known, "" for nowhere."""
+        found = self.at(cwd, chat)
+        return found.id if found else chat or self._project(cwd)
+
     def _project_at(self, path: str, remotes: Sequence[str]) -> KnownPlace | None:
         """Return the known project at a path whose repository has these remotes; None for one that is new.
 

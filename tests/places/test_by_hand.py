@@ -96,7 +96,8 @@ def test_a_memory_that_mixed_projects_is_parted_in_one_commit(workspace: Workspa
     assert "tabs" not in workspace.read_file(TABS)
     shown = dream("places", "split", "--dry-run", "-w", workspace.root).out
     assert ("alpha" in shown, "tabs" in shown) == (True, True)
-    assert dream("places", "split", "-w", workspace.root).status == 0
+    assert dream("places", "split", "-w", workspace.root).status == 2
+    assert dream("places", "split", "--yes", "-w", workspace.root).status == 0
     assert ("tabs" in workspace.read_file("SOUL.md"), "tabs" in workspace.read_file(TABS)) == (False, True)
 
 
