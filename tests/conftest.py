@@ -170,6 +170,13 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("quick" if "not slow" in which else "slow" if "not long" in which else "long")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let thorough tests and benchmarks take what time they need."""
+    for item in items:
+        if item.get_closest_marker("long") or item.get_closest_marker("bench"):
+            item.add_marker(pytest.mark.timeout(0))
+
+
 def pytest_collection_finish() -> None:
     """Leave what was loaded out of every later search for garbage."""
     gc.freeze()
