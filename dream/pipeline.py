@@ -106,43 +106,43 @@ def reread(
     from dream.llm.spending import open_meter, open_model
 
     diagnostics: list[Diagnostic] = []
-    done: list[again.Reread] = []
     stopped: DreamError | None = None
     sessions: set[str] = set()
+    cursors: list[int] = []
+    messages, usage = 0, Usage()
     watch = progress or _nobody
     again.note(workspace.private, wanted)
+
+    def before(session: str) -> None:
+        sessions.add(session)
+        watch(Step(f"reading {session} again"))
+
     try:
         meter = open_meter(Bills(workspace.private), settings, now, watch)
         asked = model or open_model(settings, "consolidator", meter)
-
-        def before(session: str) -> None:
-            sessions.add(session)
-            watch(Step(f"reading {session} again"))
-
-        done.extend(
-            again.read_again(
-                workspace.history,
-                again.stretches(workspace.history, wanted),
-                asked,
-                settings,
-                now=now,
-                folder=workspace.prompts,
-                report=diagnostics.append,
-                before=before,
-            )
-        )
+        for one in again.read_again(
+            workspace.history,
+            again.stretches(workspace.history, wanted),
+            asked,
+            settings,
+            now=now,
+            folder=workspace.prompts,
+            report=diagnostics.append,
+            before=before,
+        ):
+            cursors += [entry.cursor for entry in one.entries]
+            messages, usage = messages + one.messages, usage + one.usage
         again.over(workspace.private)
     except (SpendingLimit, ModelError) as error:
         stopped = error
-    entries = [entry.cursor for one in done for entry in one.entries]
     report = ConsolidateReport(
-        outcome="appended" if entries else "nothing" if stopped is None else "failed",
+        outcome="appended" if cursors else "nothing" if stopped is None else "failed",
         sessions=len(sessions),
-        messages=sum(one.messages for one in done),
-        entries=(min(entries), max(entries)) if entries else None,
-        usage=sum((one.usage for one in done), Usage()),
+        messages=messages,
+        entries=(min(cursors), max(cursors)) if cursors else None,
+        usage=usage,
         diagnostics=tuple(diagnostics),
-        reason=str(stopped or ("" if entries else "nothing is left to be read again")),
+        reason=str(stopped or ("" if cursors else "nothing is left to be read again")),
         models=settings.model_for("consolidator"),
     )
     return _recorded(workspace, report, now)

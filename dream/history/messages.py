@@ -148,20 +148,18 @@ class Messages:
     def of(self, session: str, positions: Collection[int], at: datetime) -> list[KeptMessage]:
         """Return the messages of a session at `positions`, in order, that were kept with an entry written at `at`."""
         path = self.folder / f"{at:%Y-%m}.jsonl"
+        wanted = frozenset(positions)
+        found: dict[int, KeptMessage] = {}  # of one that stands there twice, the last
         try:
-            with opened(path) as descriptor:
-                data = b"\n" + os.pread(descriptor, size_of(descriptor), 0)
+            for line in _of_session(path, session):
+                if (message := decode(line)) is not None and message.position in wanted:
+                    found[message.position] = message
         except FileNotFoundError:
             return []
         except OSError as fault:
             self._tell(path, fault)
             return []
-        found: list[KeptMessage] = []
-        for position in sorted(positions):
-            start = data.rfind(b"\n%b," % orjson.dumps({"session": session, "position": position})[:-1]) + 1
-            if start and (message := decode(data[start : data.find(b"\n", start)])) is not None:
-                found.append(message)
-        return found
+        return [found[position] for position in sorted(found)]
 
     def flaws(self, position: Callable[[str], int], kept: Mapping[str, int]) -> Iterator[MessageFlaw]:
         """Read every byte and yield the faults; `kept` is how many messages of each session were kept."""
@@ -234,6 +232,17 @@ def raw(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
         for offset, line in lines(descriptor, start, size):
             if offset + len(line) < size:
                 yield offset, line
+
+
+def _of_session(path: Path, session: str) -> Iterator[bytes]:
+    """Yield each whole line of a session's messages, in one pass over the file."""
+    begins = b"%b," % orjson.dumps({"session": session})[:-1]
+    with opened(path) as descriptor:
+        data = os.pread(descriptor, size_of(descriptor), 0)
+    end = 0
+    while (start := data.find(begins, end)) >= 0 and (end := data.find(b"\n", start)) >= 0:
+        if start == 0 or data[start - 1 : start] == b"\n":
+            yield data[start:end]
 
 
 def message_at(path: Path, offset: int) -> KeptMessage | None:

@@ -241,10 +241,16 @@ class Checker:
         self._say(given > len(cursors), f".cursor says {given} of {len(cursors)}")
 
     def _spans(self, history: Sequence[Mapping[str, Any]]) -> None:
-        """No message missing, none archived twice: the spans of a session follow each other from its first."""
+        """No message missing, none archived twice: the spans of a session follow each other from its first.
+
+        What was read again has its span a second time, and an old entry is read again once.
+        """
         ends: dict[str, int] = {}
+        readings = {tuple(row["rereads"]) for row in history if row.get("rereads")}
+        again = [cursor for reading in readings for cursor in reading]
+        self._say(len(again) != len(set(again)), f"read again twice: {readings}")
         for row in history:
-            if row.get("session") is None or "span" not in row:
+            if row.get("session") is None or "span" not in row or row.get("rereads"):
                 continue
             first, last = row["span"]
             end = ends.get(row["session"], 0)

@@ -19,6 +19,7 @@ from tests.faults.support import SESSIONS, Checker, Fault, copy, dream, kill_aft
 
 CONSOLIDATE = ("consolidate", *SESSIONS)
 RUN = ("run",)
+REREAD = ("reread", "--yes")
 NO_MORE = 10_000  # a stride beyond the last call
 Command = tuple[object, ...]
 Count = Callable[[str, int], None]
@@ -46,8 +47,13 @@ def _work(pattern: Path, root: Path, command: Command, shim: Path) -> Done:
 
 
 def finish(root: Path, command: Command, expected: Done, *, gapless: bool = True) -> None:
-    """Be the next command, and compare with the work as it is when nobody is killed."""
+    """Be the next command, and compare with the work as it is when nobody is killed.
+
+    Of a rereading that is the next night: it reads what is left, or dreams what was read.
+    """
     ran(root, *command)
+    if command is REREAD:
+        ran(root, "nightly")
     Checker(root, typed=command is RUN, gapless=gapless).check()
     assert (memory(root), len(rows(root)), messages(root)) == expected[:3]
 
@@ -82,13 +88,13 @@ def kill_at_random(pattern: Path, root: Path, command: Command, shim: Path, time
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("command", "at"), [(RUN, 112), (CONSOLIDATE, 10)])
+@pytest.mark.parametrize(("command", "at"), [(RUN, 112), (CONSOLIDATE, 10), (REREAD, 10)])
 def test_killed_at_one_call(pattern: Path, tmp_path: Path, shim: Path, command: Command, at: int) -> None:
     assert kill_at_calls(pattern, tmp_path / "w", command, shim, at, NO_MORE) == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "first", "stride"), [(CONSOLIDATE, 3, 7), (RUN, 32, 80)])
+@pytest.mark.parametrize(("command", "first", "stride"), [(CONSOLIDATE, 3, 7), (RUN, 32, 80), (REREAD, 5, 90)])
 def test_killed_at_some_calls(
     pattern: Path, tmp_path: Path, shim: Path, command: Command, first: int, stride: int
 ) -> None:
@@ -97,7 +103,8 @@ def test_killed_at_some_calls(
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("command", "share", "shares"), [(CONSOLIDATE, 1, 1), *((RUN, share, 4) for share in range(1, 5))]
+    ("command", "share", "shares"),
+    [(CONSOLIDATE, 1, 1), *((command, share, 4) for command in (RUN, REREAD) for share in range(1, 5))],
 )
 def test_killed_at_every_call(
     pattern: Path, tmp_path: Path, shim: Path, command: Command, share: int, shares: int, count: Count
