@@ -296,7 +296,7 @@ def _settle(workspace: Workspace, now: datetime) -> None:
     if not workspace.git.exists:
         workspace.complete(now)
     adoption.take_in_notes(workspace, now)
-    for folder in (workspace.private, workspace.memory):
+    for folder in (workspace.private, workspace.memory, workspace.history.archive_path):
         sweep(folder)
     if not workspace.git.is_at_rest:
         from dream.versions import transaction

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -168,14 +168,20 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
-    """Return all of history in order, the archive first; every line must be a whole object."""
+    """Return all of history in order, the archive first; every line must be a whole object.
+
+    Until the next append the log may begin with what a killed move has put in the archive: readers pass over it.
+    """
     archive = sorted((root / "memory/archive").glob("history-*.jsonl"), key=lambda path: int(path.name.split("-")[1]))
-    found = []
-    for path in [*archive, root / "memory/history.jsonl"]:
-        data = path.read_bytes() if path.exists() else b""
-        assert not data or data.endswith(b"\n"), f"{path} ends in the middle of a line"
-        found += [json.loads(line) for line in data.splitlines()]
-    return found
+    moved, log = [line for path in archive for line in _lines(path)], _lines(root / "memory/history.jsonl")
+    rest = list(dropwhile(lambda line: line in moved, log))
+    return [json.loads(line) for line in [*moved, *rest]]
+
+
+def _lines(path: Path) -> list[bytes]:
+    data = path.read_bytes() if path.exists() else b""
+    assert not data or data.endswith(b"\n"), f"{path} ends in the middle of a line"
+    return data.splitlines()
 
 
 def messages(root: Path) -> list[tuple[str, int, str]]:

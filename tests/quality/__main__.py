@@ -30,6 +30,7 @@ WIDEST = 60  # characters of a cell; the JSON has all of it
     "--sittings", type=click.IntRange(min=1), metavar="N", help="Only the first N sittings of each; `planted`: 24."
 )
 @click.option("--survive", is_flag=True, help="Also look for facts planted before 20 of the sittings: up to 24 more.")
+@click.option("--reread", is_flag=True, help="Let `embedded` dream the nights, and read all again with the model.")
 @click.option("--record", type=FILE, metavar="FILE", help="Append each model call to FILE; what it holds isn't asked.")
 @click.option("--replay", type=FILE, metavar="FILE", help="Answer model calls from FILE alone.")
 @click.option(
@@ -45,6 +46,7 @@ def main_command(
     tokens: str | None,
     sittings: int | None,
     survive: bool,
+    reread: bool,
     record: Path | None,
     replay: Path | None,
     keep: Path | None,
@@ -89,6 +91,7 @@ def main_command(
             survive=survive,
             recording=recording,
             keep=keep,
+            reread=reread,
             tell=_telling(shown),
         )
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from operator import itemgetter
 from pathlib import Path
@@ -15,7 +15,7 @@ from dream.door import make_folder
 from dream.errors import UsageError
 from dream.llm.spending import Meter
 from dream.reports import Fidelity, Usage
-from dream.settings import Settings
+from dream.settings import EMBEDDED, Settings
 from tests.quality import Conversation, datasets, dialogues, measures
 from tests.quality.dialogues import CONTROL, Judged
 from tests.quality.measures import ALL, Bill, Changed, EvidenceShares, Restraint, Retention, Share, Stability, Survival
@@ -51,12 +51,14 @@ def evaluate(
     survive: bool = False,
     recording: Recording | None = None,
     keep: Path | None = None,
+    reread: bool = False,
     tell: Tell,
 ) -> EvalReport:
     """Dream every conversation in a scratch workspace of its own and measure what is left.
 
     `other` gives chance where there is only one conversation; `embedded` remembers it. `survive`: also plant facts
-    before 20 of the sittings, and look for them afterwards. The workspaces stay in `keep`. Raises UsageError where
+    before 20 of the sittings, and look for them afterwards. `reread`: each night is `embedded`'s, and after the last
+    all is read again with `settings`. The workspaces stay in `keep`. Raises UsageError where
     one is there already, or for a request that a replayed `recording` lacks.
     """
     sizes = sorted(sizes)
@@ -64,7 +66,9 @@ def evaluate(
     meter = Meter(settings)
     with nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="dream-eval-") as root:
         places = (_place(Path(root), one.name) for one in conversations)
-        scratches = [Scratch(place, settings, meter, recording) for place in places]
+        nights = replace(settings, model=EMBEDDED, consolidator_model=None, phase1_model=None, phase2_model=None)
+        using = (nights, settings) if reread else (settings, None)
+        scratches = [Scratch(place, using[0], meter, recording, reader=using[1]) for place in places]
         found = [remember(*pair, sizes, tell) for pair in zip(conversations, scratches, strict=True)]
         planting = [one for one in found if one.conversation.facts]
         survived = [measures.survival(one.conversation.name, one.conversation, one.nights) for one in planting]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dream import errors, pipeline, transcripts
+from dream.consolidate.reread import Rereading
 from dream.directory import Workspace
 from dream.door import make_folder, open_file
 from dream.dreaming.dreamer import Models
@@ -27,6 +28,7 @@ from dream.reports import ConsolidateReport, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
 from dream.text import tokens
 from dream.text.tokens import estimate
+from dream.versions.log import new_batch
 from dream.versions.trace import Origin, origins
 from tests.quality import Conversation, Sitting
 from tests.quality.metric import cut
@@ -56,6 +58,7 @@ class Scratch:
     settings: Settings
     meter: Meter  # of the whole evaluation: a run's bounds are its bounds
     recording: Recording | None = None
+    reader: Settings | None = None  # with them all is read again after the last night, as by `dream reread`
     nights: list[Night] = field(default_factory=list)
     messages: dict[tuple[str, int], str] = field(default_factory=dict)  # (session, position) → the message's id
     transcripts: list[Path] = field(default_factory=list)
@@ -79,6 +82,19 @@ class Scratch:
         night = self._dream(paths, self.last)
         self.nights.append(night)
         return night
+
+    def reread(self) -> None:
+        """Read all kept messages again with the reader's settings, on the day after the last night, and dream it."""
+        if self.reader is None or self.last is None:
+            return
+        self.settings, self.last = self.reader, self.last + timedelta(days=1)
+        wanted = Rereading(batch=new_batch())
+        consolidator, phase1, phase2 = (self._model(job) for job in JOBS)
+        read = pipeline.reread(self.workspace, wanted, settings=self.settings, now=self.last, model=consolidator)
+        models = Models(phase1, phase2, self.meter)
+        ran = pipeline.run(self.workspace, settings=self.settings, now=self.last, models=models, batch=wanted.batch)
+        if read.failed or ran.outcome == "failed":
+            raise ModelError(read.reason or ran.reason)
 
     def again(self) -> Again:
         """Read all transcripts again, a day after the last night, and dream; call it after every other measure."""
@@ -214,6 +230,7 @@ def remember(conversation: Conversation, scratch: Scratch, sizes: Sequence[int],
     for number, session in enumerate(conversation.sessions, 1):
         tell(f"{conversation.name}: session {number} of {len(conversation.sessions)}")
         scratch.night([session])
+    scratch.reread()
     return Remembered(
         conversation=conversation,
         # counted as the measures count
