@@ -189,7 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _is_alone(self) -> bool:
         """Return whether the client has gone away while it waited."""
         try:
-            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+            peeked: bytes = self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            return not peeked
         except BlockingIOError:
             return False
         except ConnectionError:
