@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, repeat
-from typing import Literal
+from typing import Final, Literal
 
 from dream import memory
 
@@ -18,6 +18,7 @@ MemoryFile = str  # a path in the workspace: one of MEMORY_FILES, or places/NAME
 FileLine = tuple[MemoryFile, str]  # a memory file, and a line of it
 MEMORY_FILES = memory.MEMORY_FILES
 IMPORT, ALONE = IMPORTS = ("import", "import-alone")  # guards that hold what another tool remembers; one line by itself
+HANGS: Final = "hangs"  # the guard of a question: does a line still hold, after what it rested on changed
 FORGET = "forget"  # the guard of a wish to forget: no edit of a file, its words are the `old_text`
 
 

@@ -2,8 +2,8 @@
 
 A prompt file is the system message up to its `$data`; what stands behind that follows the data, where a small model
 heeds it most. The data are sections of the user message: `<conversation>`, `<file>`, `<today>`, `<owners>`,
-`<waiting>`, `<history>` and `<findings>`. Text that would open or close a section is defused with a backslash, and what
-came from a conversation is indented, so that a line of it never looks like ours.
+`<waiting>`, `<history>`, `<findings>` and `<changed>`. Text that would open or close a section is defused with a
+backslash, and what came from a conversation is indented, so that a line of it never looks like ours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # "next Friday" co
 
 SLOT = "\N{SYMBOL FOR NULL}"  # stands for `$data` in a rendered prompt
 
-_SECTION = re.compile(r"<(?=/?(?:conversation|file|place|today|owners|waiting|history|findings)\b)", re.IGNORECASE)
+_SECTION = re.compile(
+    r"<(?=/?(?:conversation|file|place|today|owners|waiting|history|findings|changed)\b)", re.IGNORECASE
+)
 
 
 def load(name: str, folder: Path | None = None, **variables: str) -> str:
@@ -222,6 +224,12 @@ def findings(items: Sequence[Finding], numbers: Sequence[int] | None = None) -> 
     numbers = numbers or range(1, len(items) + 1)
     lines = [f"{number}. {finding(item, item.heading)}" for number, item in zip(numbers, items, strict=True)]
     return "<findings>\n" + "\n".join(lines) + "\n</findings>"
+
+
+def changed(items: Sequence[tuple[str, str]]) -> str:
+    """Render the lines that a dream changed as a `<changed>` section: each as it was and as it is now, "" for gone."""
+    rows = [f"was: {old}\nnow: {new or '(it is gone)'}" for old, new in items]
+    return "<changed>\n" + "\n".join(map(indented, rows)) + "\n</changed>"
 
 
 def finding(item: Finding, heading: str = "", place: str = "") -> str:

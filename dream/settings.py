@@ -31,7 +31,7 @@ FILE_NAME = "dream.toml"
 EMBEDDED = "embedded"  # the model inside this package
 CLIENTS = ("claude-code", "codex")  # agent clients that can be a model; `llm/clients.py` has a row each
 CALLED = "DREAM_CALL"  # set for a client that is asked as a model: our hooks in it end at once
-SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "tidy", "guide")
+SHIPPED_PROMPTS = ("consolidate", "phase1", "phase2", "dependents", "tidy", "guide")
 # Environment variables of ours that are not settings: where the workspace is, shell completion, and the one above.
 NOT_SETTINGS = {"DREAM_WORKSPACE", "DREAM_COMPLETE", CALLED}
 NIGHTLY = "0 3 * * *"

@@ -14,6 +14,7 @@ from dream.cli import group, output, show
 from dream.cli.changes import show_forgotten, show_taken
 from dream.errors import UsageError
 from dream.text.safe import span
+from dream.text.words import without_bullet
 
 if TYPE_CHECKING:
     from dream.actions.forget import Forgotten
@@ -83,20 +84,24 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
         _show(one)
         _wished(workspace, one)
         _said(workspace, one)
-        output.say(f"   Decide: dream review accept {one.id}, or dream review reject {one.id}", dim=True)
+        output.say(f"   {_decisions(one)}", dim=True)
 
 
 @review_command.command("accept")
 @_numbers
 @_all
+@click.option("--instead", metavar="TEXT", help="Write TEXT in place of what the one edit N would write.")
 @group.workspace
 @group.as_json
-def accept(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | None, as_json: bool) -> int | None:
+def accept(
+    numbers: tuple[Pick | str, ...], everything: bool, instead: str | None, directory: Path | None, as_json: bool
+) -> int | None:
     """Apply exactly the edits N.
 
     \b
-    Example:
+    Examples:
       dream review accept 2 3
+      dream review accept 4 --instead "I take the metro from Saldanha"
     """
     from dream.actions import review
 
@@ -110,7 +115,11 @@ def accept(numbers: tuple[Pick | str, ...], everything: bool, directory: Path | 
         show_forgotten(preview)
         return group.confirmed("Forget it for good?")
 
-    done = review.accept(workspace, _chosen(workspace, numbers, everything=everything), now=group.now(), ask=ask)
+    chosen = _chosen(workspace, numbers, everything=everything)
+    if instead is not None and (len(chosen) != 1 or not instead.strip()):
+        raise UsageError("--instead needs a text, and the number of one edit.")
+    text = f"- {without_bullet(instead).strip()}" if instead is not None else None
+    done = review.accept(workspace, chosen, now=group.now(), instead=text, ask=ask)
     for one in done.forgotten if not as_json else ():
         show_forgotten(one)
     _tell(done, "Accepted", as_json=as_json)
@@ -142,12 +151,13 @@ def _chosen(workspace: Workspace, numbers: tuple[Pick | str, ...], *, everything
         raise UsageError("Give their numbers from `dream review`, or all.")
     if not everything:
         return named
-    from dream.models import ALONE, FORGET
+    from dream.models import ALONE, FORGET, HANGS
 
-    waiting = workspace.pending()
-    if alone := [str(one.id) for one in waiting if one.guard in (ALONE, FORGET)]:
-        output.problem(f"{', '.join(alone)} can only be decided by number: imported lines and wishes to forget.")
-    return [one.id for one in waiting if one.guard not in (ALONE, FORGET)]
+    waiting, own = workspace.pending(), (ALONE, FORGET, HANGS)
+    if alone := [str(one.id) for one in waiting if one.guard in own]:
+        what = "imported lines, wishes to forget, and questions whether a line still holds"
+        output.problem(f"{', '.join(alone)} can only be decided by number: {what}.")
+    return [one.id for one in waiting if one.guard not in own]
 
 
 def _show(one: Proposal) -> None:
@@ -165,6 +175,16 @@ def _show(one: Proposal) -> None:
     for number, (old, new) in enumerate(parts if len(parts) > 1 else (), 1):
         for line in filter(None, (old and f"-{old}", new and f"+{new}")):
             _line(f"{one.id}.{number}", line)
+
+
+def _decisions(one: Proposal) -> str:
+    """Return by which commands a person decides."""
+    from dream.models import HANGS
+
+    accept, reject = f"dream review accept {one.id}", f"dream review reject {one.id}"
+    if one.guard == HANGS:
+        return f"Yes, it holds: {reject} · No, drop it: {accept} · It changed: {accept} --instead TEXT"
+    return f"Decide: {accept}, or {reject}"
 
 
 def _reason(reason: str, rows: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dream.dreaming import commit, giveway, phase1, phase2, queue, scope, tidy, wishes
+from dream.dreaming import commit, dependents, giveway, phase1, phase2, queue, scope, tidy, wishes
 from dream.dreaming.commit import Landing, Snapshot
 from dream.dreaming.draft import Brief, Draft
 from dream.dreaming.editing import Editing, HeldEdit
@@ -20,7 +20,7 @@ from dream.dreaming.phase2 import Edited
 from dream.errors import AnswerCut, AnswerUnusable, ModelError, PromptTooLong
 from dream.llm import Model
 from dream.llm.spending import Meter
-from dream.memory import memory_file, place_of, public
+from dream.memory import memory_file, place_of
 from dream.models import Entry, Finding, Proposal, Rejected
 from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
@@ -167,7 +167,8 @@ class Dreamer:
         findings = scope.scoped(findings, place, evidence, shown.texts)
         vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
         findings, withdrawn = queue.withdrawn(findings, shown.pending, shown.texts, vouched)
-        edited = self._edit(findings, shown, evidence, restored)
+        edited = self._edit(findings, shown, evidence, place, restored)
+        findings = tuple(one.finding for one in edited.outcomes)  # with what hangs on what changed
         edited = replace(edited, outcomes=(*edited.outcomes, *stopped, *wishes.outcomes(wanted)))
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
@@ -251,9 +252,7 @@ class Dreamer:
         if not saying:
             return ()
         leave_out = left_out.append if left_out is not None else None
-        shown = dict(found.texts)
-        if place is not None and place.is_group:  # what a group is given, and no more
-            shown = {file: public(text) for file, text in shown.items() if file != "USER.md"}
+        shown = scope.given(found.texts, place)
         waiting = queue.waiting([one for one in found.pending if one.file in shown])
         findings = phase1.analyse(
             saying, shown, self._models.phase1, self._brief, leave_out, waiting=waiting, evidence=evidence, place=place
@@ -274,6 +273,7 @@ class Dreamer:
         findings: Sequence[Finding],
         found: Snapshot,
         evidence: BatchEvidence,
+        place: KnownPlace | None,
         restored: Sequence[Rejected] = (),
     ) -> Edited:
         if not findings:
@@ -289,7 +289,15 @@ class Dreamer:
             learnt=partial(trace.said, self._workspace),
             day=self._brief.day,
         )
-        return phase2.edit(findings, protected, self._models.phase2, self._brief)
+        follow = partial(
+            dependents.follow,
+            before=found.texts,
+            evidence=evidence,
+            model=self._models.phase1,
+            brief=self._brief,
+            place=place,
+        )
+        return phase2.edit(findings, protected, self._models.phase2, self._brief, follow)
 
     def _to_forget(self, wanted: Sequence[wishes.Wish], pending: Sequence[Proposal]) -> list[Proposal]:
         return wishes.queued(wanted, pending, self._numbers.last(pending), self._clock()) if wanted else []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, plain_ends, section
 from dream.dreaming.guards import Case, Protected, Verdict, check
 from dream.memory import PRIVATE, like, public
-from dream.models import Finding, MemoryFile, Outcome, State, Voice
+from dream.models import HANGS, Finding, MemoryFile, Outcome, State, Voice
 from dream.provenance.voice import names_source
 from dream.redact import redact
 from dream.settings import Settings
@@ -255,6 +255,18 @@ class Editing:
             return False
         fact = self._finding(number).text
         return not (contradicts if number in self._doubted else differs)(line, fact)
+
+    def add(self, finding: Finding) -> None:
+        """Take in one more finding, that follows from what the draft holds by now."""
+        self.findings = (*self.findings, finding)
+
+    def ask(self, number: int, question: str) -> None:
+        """Leave it to a person whether the line that a removal names goes; a guard may refuse even to ask."""
+        finding = self._finding(number)
+        edit = Edit(finding.file, finding.line, "", (number,))
+        verdict = self._verdict(edit, self.draft, self.draft.edited(edit))
+        refused = verdict is not None and verdict.decision == "refused"
+        self._stopped(edit, verdict if verdict and refused else Verdict("held", HANGS, question))
 
     def decide(self, number: int, state: State, reason: str) -> None:
         """Settle a finding outright; for the deterministic fallback, which has looked itself."""

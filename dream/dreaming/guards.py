@@ -46,6 +46,7 @@ GuardName = (
         "older",
         "members",
         "everywhere",
+        "hangs",
     ]
 )
 
@@ -286,8 +287,9 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         return None
     if file == "USER.md" and evidence.knows_voices(case.cursors):
         lines = case.added or tuple(line for line in case.gone if line.strip())
+        why = {one.line: one.because for one in case.findings if one.remove and one.because}
         for line in lines:
-            source = evidence.source(_fact(line), case.cursors)
+            source = evidence.source(why.get(line.rstrip()) or _fact(line), case.cursors)
             if markup.heading(line) is None and source.voice != "user":
                 return Verdict("held", "third-party", f"{_whose(source, evidence)}: {quoted(line)}")
     for line in case.added:

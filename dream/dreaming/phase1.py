@@ -87,7 +87,7 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) ->
     batch: list[Entry] = []
     used = 0
     for entry in entries:
-        tokens = model.count(_rendered(hear(entry), brief)) + ENTRY_TOKENS
+        tokens = model.count(rendered(hear(entry), brief)) + ENTRY_TOKENS
         if batch and (used + tokens > room or entry.place != batch[-1].place):
             yield batch
             batch, used = [], 0
@@ -131,7 +131,7 @@ def analyse(
     for page, messages in requests(batch, files, model, brief, waiting=held, evidence=evidence, place=place):
 
         def read(answer: Completion, page: Sequence[Heard] = page, prompt: str = messages[0].content) -> Analysis:
-            return _without_echoes(_read(answer, cursors, known, brief, name), prompt, page, files, brief)
+            return _without_echoes(answered(answer, cursors, known, brief, name), prompt, page, files, brief)
 
         found = _ask(messages, cursors, model, read)
         found = _copied_again(found, evidence, files, messages, model, read, name)
@@ -225,14 +225,15 @@ def _shown(completion: Completion, wrong: AnswerUnusable) -> str:
     return "(no answer)" if isinstance(wrong, OnlyEchoes) else completion.text[:1000] or "(no answer)"
 
 
-def _rendered(heard: Heard, brief: Brief) -> str:
+def rendered(heard: Heard, brief: Brief) -> str:
     """Return an entry as the model sees it, secrets marked: rows that another program wrote may hold one."""
     said = [(one.position, one.name or "user", one.text) for one in heard.messages if heard.entry.kind != "raw"]
     shown = prompts.entry(replace(heard.entry, lines=tuple(line for _, line in heard.rows)), brief.zone, said)
     return redact(shown, brief.settings.redact_patterns)[0]
 
 
-def _read(completion: Completion, cursors: Sequence[int], known: References, brief: Brief, place: str) -> Analysis:
+def answered(completion: Completion, cursors: Sequence[int], known: References, brief: Brief, place: str) -> Analysis:
+    """Parse a completion as findings, secrets marked; raises AnswerUnusable, or AnswerCut where its end is missing."""
     if completion.finish == "length":
         raise AnswerCut("the answer was cut off at its length limit")
     if completion.finish == "refusal":
@@ -246,7 +247,7 @@ def _without_echoes(
     found: Analysis, prompt: str, page: Sequence[Heard], files: Mapping[MemoryFile, str], brief: Brief
 ) -> Analysis:
     """Drop findings that only repeat the prompt; an answer of nothing else can't be used."""
-    shown = [_rendered(heard, brief) for heard in page]
+    shown = [rendered(heard, brief) for heard in page]
     headers = [one.partition("\n")[0] for one in shown]
     data = "\n".join([*(one.partition("\n")[2] for one in shown), *files.values()])
     repeated = echoes([one.text for one in found.findings], prompt, headers, data)
@@ -270,7 +271,7 @@ def _prompt(
     name = place.name if place else ""
     said = sorted(page, key=lambda one: one.entry.when)  # transcripts are not read in the order of the talks
     held = prompts.waiting([(prompts.finding(one, place=name).rpartition(" {")[0], why) for one, why in waiting])
-    rows = prompts.history(_rendered(one, brief) for one in said)
+    rows = prompts.history(rendered(one, brief) for one in said)
     where = prompts.place(name, group=bool(place and place.is_group))
     news = f"{prompts.today(brief.day)}\n{where}{prompts.owners(brief.settings.owners)}{held}{rows}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
@@ -292,7 +293,7 @@ def _history_room(model: Model, brief: Brief) -> int:
 def _pages(batch: Sequence[Entry], model: Model, brief: Brief, evidence: BatchEvidence) -> Iterator[list[Heard]]:
     room = _history_room(model, brief)
     heard = [evidence.heard.get(entry.cursor, Heard(entry)) for entry in batch]
-    if len(batch) > 1 or model.count(_rendered(heard[0], brief)) + ENTRY_TOKENS <= room:
+    if len(batch) > 1 or model.count(rendered(heard[0], brief)) + ENTRY_TOKENS <= room:
         yield heard
         return
     for part in _parts(batch[0].content, max(PAGE_TOKENS, room - ENTRY_TOKENS), model):

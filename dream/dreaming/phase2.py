@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -134,11 +134,17 @@ class Edited:
     notes: tuple[str, ...] = ()
 
 
-def edit(findings: Sequence[Finding], protected: Protected, model: Model, brief: Brief) -> Edited:
+def edit(
+    findings: Sequence[Finding],
+    protected: Protected,
+    model: Model,
+    brief: Brief,
+    follow: Callable[[Editing], None] | None = None,
+) -> Edited:
     """Settle every finding on a draft of the files.
 
     The model is asked only where something needs judgement, or the settings say always. What it leaves open, or all
-    of it where it cannot call tools, is applied deterministically.
+    of it where it cannot call tools, is applied deterministically. `follow` then settles what hangs on that.
     Raises ModelUnavailable, ModelRejected or SpendingLimit; the workspace is not touched either way.
     """
     editing = Editing(findings, protected, brief.settings)
@@ -150,6 +156,8 @@ def edit(findings: Sequence[Finding], protected: Protected, model: Model, brief:
     except (ToolsUnsupported, AnswerUnusable, PromptTooLong) as error:
         log.info("phase 2 goes on without the model: %s", error)
     settle(editing)
+    if follow is not None:
+        follow(editing)
     return Edited(editing.draft, editing.outcomes(), tuple(editing.held), tuple(editing.notes))
 
 

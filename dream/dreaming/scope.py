@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from dream.dreaming.draft import added, lines
 from dream.dreaming.evidence import BatchEvidence
-from dream.memory import like, place_of
+from dream.memory import like, place_of, public
 from dream.models import Finding, MemoryFile
 from dream.provenance.copied import points_at
 from dream.text.alike import same_fact
@@ -32,6 +32,13 @@ class Recurring:
 
     line: str
     cites: tuple[str, ...]
+
+
+def given(texts: Mapping[MemoryFile, str], place: KnownPlace | None) -> dict[MemoryFile, str]:
+    """Return what the reader may be shown of the files: of a batch from a group what a group is given, and no more."""
+    if place is None or not place.is_group:
+        return dict(texts)
+    return {file: public(text) for file, text in texts.items() if file != "USER.md"}
 
 
 def scoped(

@@ -21,13 +21,13 @@ def topics(lines: Sequence[str], most: int = 3) -> list[str]:
     """
     found: list[str] = []
     for line in lines:
-        mine = [name for name in _names(line) if name not in found]
+        mine = [name for name in names(line) if name not in found]
         if mine:
             found.append(mine[0])
     return [*found[:most], "…"] if found[most:] or 0 < len(found) < len(lines) else found
 
 
-def _names(line: str) -> Iterable[str]:
+def names(line: str) -> Iterable[str]:
     """Yield the names in a line, those of several words whole; what only begins a sentence is none."""
     pieces = [(piece[0], piece.start(), piece.end()) for piece in _WORD.finditer(line)]
     at = 0

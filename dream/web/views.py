@@ -17,7 +17,7 @@ from dream.directory import Workspace
 from dream.dreaming.draft import lines
 from dream.errors import UsageError
 from dream.memory import memory_file
-from dream.models import MemoryFile, Proposal
+from dream.models import HANGS, MemoryFile, Proposal
 from dream.recall import Hit
 from dream.reports import Usage
 from dream.text.safe import shortened
@@ -58,6 +58,7 @@ GUARDS: Mapping[str, str] = {
     "instruction": "It reads like an instruction that somebody else slipped in.",
     "third-party": "Somebody else said it, not you.",
     "unfounded": "What was said does not bear it out.",
+    "hangs": "Something else changed that it rested on.",
     "older": "It is older than what stands there.",
     "entry": "An entry of history could not be dreamt.",
     "forget": "You asked in a talk to forget it; dream review accept on a terminal shows what goes.",
@@ -301,6 +302,11 @@ class HeldFinding:
     new: str
     word: str
     source: str
+
+    @property
+    def asks(self) -> bool:
+        """Return whether it is a question: does the line still hold."""
+        return self.proposal.guard == HANGS
 
     @property
     def name(self) -> str:
