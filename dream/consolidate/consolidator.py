@@ -144,8 +144,8 @@ class Consolidator:
     ) -> Iterator[Consolidated]:
         """Consolidate many sessions, one after the other; yield what was appended.
 
-        `before` is called with the key before each model call and may raise SpendingLimit to stop there. A session's
-        `done` is called when all of it is in history.
+        `before` is called with the key before each model call and may raise SpendingLimit to stop there. When the next
+        of `talks` is asked for, all of the one before it is in history.
         """
         for talk in talks:
             steps = self.steps(talk, now=now)
@@ -153,7 +153,6 @@ class Consolidator:
             for done in steps:
                 yield done
                 before(talk.key)
-            talk.done()
 
     def maybe_consolidate(
         self, session: Session, *, now: datetime | None = None, other_tokens: int = 0

@@ -30,7 +30,7 @@ MOST_STRAYS = 3  # names shown of files among the transcripts that are not trans
 
 @dataclass(slots=True)
 class _Reading:
-    """One file while it is read: its sessions, how many of them are not in history yet, and whether all were read.
+    """One file while it is read: its sessions, and whether all were read.
 
     `keys` count the messages of each session that the file holds; `given` are those that were yielded, and `scattered`
     those of them whose messages are not contiguous.
@@ -41,13 +41,13 @@ class _Reading:
     keys: dict[str, int] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     scattered: dict[str, None] = field(default_factory=dict)
-    open: int = 0
     whole: bool = False
     fault: TranscriptError | None = None
 
 
 class Feed:
-    """Reads files as sessions, and notes each file that `history` then holds as a whole.
+    """Reads files as sessions, and notes each file that `history` then holds as a whole: who takes a session brings it
+    into history before asking for the next.
 
     `form` is the format of all files, None where their content tells. `progress`
     receives each file before it is opened, `report` what can't be read.
@@ -158,7 +158,7 @@ class Feed:
             getattr(reading.fault, "__cause__", None), OSError
         )
         hopeless = reading.fault is not None and not mendable
-        if not (reading.whole and not reading.open and reading.fault is None) and not (hopeless and not reading.keys):
+        if not (reading.whole and reading.fault is None) and not (hopeless and not reading.keys):
             return
         positions = {key: position for key, (position, _) in self._history.tails(reading.keys).items()}
         self._seen.note(reading.file.name, reading.file.look, positions)
@@ -192,10 +192,6 @@ class Feed:
         return transcripts.known_formats()[self._form or ""].recognises(head)
 
     def _talk(self, reading: _Reading, key: str, group: Iterator[Pair] | None) -> Talk:
-        def done() -> None:
-            reading.open -= 1
-            self._note(reading)
-
         def once(pairs: Iterator[Pair]) -> Iterator[Message]:
             try:
                 yield from map(itemgetter(1), pairs)
@@ -205,8 +201,7 @@ class Feed:
         def again() -> Iterator[Message]:
             return once(pair for pair in self._read(reading.file, _silent, Passed()) if pair[0] == key)
 
-        reading.open += 1
-        return Talk(key, _Replayed(None if group is None else once(group), again), done)
+        return Talk(key, _Replayed(None if group is None else once(group), again))
 
     def _read(self, file: File, report: Report, passed: Passed) -> Iterator[Pair]:
         return transcripts.read(

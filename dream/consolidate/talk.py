@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dream.consolidate import identity
@@ -78,8 +78,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A session to consolidate: its messages, which can be read again, and what to call when all are in history."""
+    """A session to consolidate: its messages, which can be read again."""
 
     key: str
     messages: Iterable[Message]
-    done: Callable[[], None] = lambda: None

@@ -44,7 +44,7 @@ def consolidated(
     **options: object,
 ) -> Iterator[Consolidated]:
     consolidator = Consolidator(history, ScriptedModel(answer, window=4_096), SETTINGS, report=report)
-    given = [Talk(key, messages, lambda: None) for key, messages in talks]
+    given = [Talk(key, messages) for key, messages in talks]
     return consolidator.sessions(given, now=NOW, **options)  # type: ignore[arg-type]
 
 
