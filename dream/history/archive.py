@@ -1,8 +1,8 @@
 """The archive: history moved out of the token budget into memory/archive/history-<first>-<last>.jsonl.
 
-A move takes a beginning of history.jsonl, byte for byte, in files of a megabyte. First the archive files are on disk,
-then history.jsonl is replaced by its rest; where a crash falls between, history still begins with the bytes of archive
-files, which every reader passes over and the next writer cuts off.
+A move takes a beginning of history.jsonl, byte for byte, in files of a megabyte. First the archive files are written,
+then history.jsonl is replaced by its rest. After a crash between the two, history still begins with the bytes of
+archive files: readers skip them, and the next writer cuts them off.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The log as lines: where its sound part ends, how one line follows another, and what is gone.
+"""The log as lines: where its complete part ends, how one line follows another, and which entries are missing.
 
-Everything reads through a descriptor with pread(2), so that a reader keeps the file it has opened while another process
-puts a new one in its place.
+All of it reads through a descriptor with pread(2), so that a reader keeps the file that it opened while another process
+replaces it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.history.checksums import FIRST, checksum, is_as_written, marked, more_after
-from dream.history.entries import BrokenRow, Outline, checked, cursor_at_once, is_ours, is_whole, outline
+from dream.history.entries import BrokenRow, Outline, cursor_at_once, is_ours, is_whole, outline
 from dream.workspace.files import CHUNK, LOST, Records, lines, lines_backwards
 
 CursorRange = tuple[int, int]  # the first and the last cursor
@@ -32,9 +32,9 @@ def outlined(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes
 
 
 def settled_end(descriptor: int, start: int, end: int) -> int:
-    """Return where the sound part of the file ends.
+    """Return where the complete part of the file ends.
 
-    Behind it is what an append has not finished: a line without its newline that is no whole entry, and
+    Behind it is what a cut append left: a line without its newline that is no whole entry, and
     the entries before it that were appended with it (they count together or not at all).
     """
     torn = end > start and os.pread(descriptor, 1, end - 1) != b"\n"
@@ -63,7 +63,7 @@ def line_at(descriptor: int, offset: int) -> int:
     return number
 
 
-# Entries missing from the log: cursors rise by one and each checksum continues the line before, across all files.
+# Missing entries: cursors rise by one and each checksum continues the line before, across all files.
 #
 # A loss that a person has accepted (`dream doctor --repair`), or that was there when the workspace was adopted,
 # is noted in memory/archive/lost.jsonl and is not reported again.
@@ -74,7 +74,8 @@ class Chain:
     """How far a reader has followed the log, to the end of a line.
 
     `last` is the mark of that line, `sealed` that of the last one with a checksum, "" before the first. `loose` means
-    that the line before is not known. `given` is the highest cursor that can be read, in damaged lines too.
+    that the line before is damaged, so that its checksum is not known. `given` is the highest cursor that can be read,
+    in damaged lines too.
     """
 
     highest: int = 0
@@ -104,14 +105,14 @@ class Chain:
         return said
 
     def damaged(self, line: bytes) -> None:
-        """Go on to a line that is no entry."""
+        """Follow the log over a line that is no entry."""
         found, cursor = checksum(line), cursor_at_once(line) if is_ours(line) else 0
         self.last, self.loose = marked(line, found).decode(), found is None
         self.given = max(self.given, cursor)
         if cursor == self.highest + 1:  # a cursor may be what is damaged
             self.highest += 1
 
-    def stands_at(self, highest: int, last: str) -> None:
+    def skip_to(self, highest: int, last: str) -> None:
         """Skip to the last of several lines that are known to be undamaged."""
         self.highest, self.last, self.sealed, self.loose = highest, last, last, False
 
@@ -126,7 +127,7 @@ class LogFlaw:
 
 
 def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: KnownLosses) -> Iterator[LogFlaw]:
-    """Look at every byte of a file of the log, following `chain`; raises OSError.
+    """Read every byte of a file of the log, following `chain`, and yield its flaws; raises OSError.
 
     A line that still has the bytes its checksum is of is not parsed.
     """
@@ -134,13 +135,14 @@ def flaws(descriptor: int, start: int, end: int, chain: Chain, lost: KnownLosses
         found, cursor, flaw = checksum(line), cursor_at_once(line), ""
         whole = found is not None and cursor > 0 and is_as_written(line, found)
         if found and whole and cursor == chain.highest + 1 and found[1].decode() == chain.last:
-            chain.stands_at(cursor, found[2].decode())
+            chain.skip_to(cursor, found[2].decode())
             continue
         if not line.strip():
             continue
         if not whole:
             try:
-                cursor, flaw = checked(line)
+                row = outline(line)
+                cursor, flaw = row.cursor, row.flaw
             except BrokenRow as fault:
                 chain.damaged(line)
                 yield LogFlaw(offset, str(fault))

@@ -1,4 +1,4 @@
-"""The checksum of a line: what is changed shows in the line itself, and what is gone shows in the next one.
+"""The checksum of a line: a change shows in the line itself, a missing line in the next one.
 
 A line of ours ends in `"checksum":"<before>-<own>"`, two CRC-32 in hex: `<own>` is of the line's bytes up to that
 field, `<before>` is the own one of the line before (of one without, nanobot's, the CRC-32 of all its bytes). A CRC and

@@ -159,12 +159,6 @@ def outline(line: bytes) -> Outline:
     return Outline(row["cursor"], _session(row), span[1], _tokens(row), flaw, prefix, ids)
 
 
-def checked(line: bytes) -> tuple[int, str]:
-    """Return the cursor of a line, and its flaw as `outline` does; raises BrokenRow exactly where `decode` does."""
-    row, flaw = _row(line)
-    return row["cursor"], flaw
-
-
 def is_ours(line: bytes) -> bool:
     """Return whether a line begins as `dream` writes it; nanobot writes a space behind each colon."""
     return _BEGINNING.match(line) is not None

@@ -36,11 +36,10 @@ from dream.workspace.lock import is_free
 
 _SESSION = re.compile(rb'"session(?:_key)?"\s*:\s*("(?:[^"\\]|\\.)*")')
 LARGE = 1 << 24  # bytes: a log that another program wrote and that was not archived yet; it is measured, not read
-BEGINNING = 64  # bytes at the start of the log that identify it: its first cursor is among them
 MOST_REPORTS = 50  # most diagnostics of one History: an unreadable file would give millions
 
 
-# All lines of the log, and among them the entries of some sessions: most lines are passed over unparsed.
+# The log and its archive as lines, and the entries of some sessions among them: most lines are not parsed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class View:
     def parts(
         self, wanted: Callable[[Archived], bool] = lambda file: True, *, newest_first: bool = False
     ) -> Iterator[tuple[str, int, int, int]]:
-        """Yield name, descriptor, start and end of each file, open as long as nobody asks for the next.
+        """Yield name, descriptor, start and end of each file; a file is closed when the next one is asked for.
 
         Of the archive only those that are `wanted`.
         """
@@ -81,7 +80,7 @@ class View:
 
 
 def entries(found: Iterable[bytes], sessions: re.Pattern[str], zone: tzinfo | None) -> Iterator[Entry]:
-    """Yield the entries among the lines `found` whose whole session key matches `sessions`; none of broken ones."""
+    """Yield the entries among the lines `found` whose whole session key matches; broken lines are skipped."""
     for line in found:
         if not any(_matches(key, sessions) for key in _SESSION.findall(line)):
             continue
@@ -116,9 +115,9 @@ class History:
     """The log in the memory directory `directory`; caches and locks lie in `private`.
 
     `durable`: an append is on disk when it returns. `report` gets one diagnostic for each line that is no entry;
-    such lines are passed over and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
-    machine's). Threads and processes may share one log. `committed` tells up to where the last commit has dreamt,
-    `machine` the id of this machine.
+    such lines are skipped and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
+    machine's). Threads and processes may share one log. `committed` returns the cursor
+    of the last entry dreamt as the last commit has it, `machine` the id of this machine.
     Every method raises HistoryError for what the system refuses.
     """
 
@@ -141,7 +140,6 @@ class History:
         self._report = report
         self._reported: set[tuple[str, int]] = set()
         self.durable = durable
-        self._listed: tuple[object, Sequence[Archived]] = (None, ())
         self._committed = committed
         self._machine = machine
 
@@ -224,7 +222,7 @@ class History:
                 yield from self._decoded(name, descriptor, found)
 
     def holds(self, cursor: int) -> bool:
-        """Return whether there is an entry with this cursor; read from the end, where the last one dreamt is near."""
+        """Return whether there is an entry with this cursor; reads from the end, near which the last one dreamt is."""
         with explained("read", self.path, HistoryError), self._view() as view:
             found = (cursor_at_once(line) for line in view.lines_backwards())
             if next((one for one in found if 0 < one <= cursor), 0) == cursor:
@@ -268,7 +266,7 @@ class History:
             return self._sessions.holders(view, asked)
 
     def of(self, sessions: re.Pattern[str]) -> Iterator[Entry]:
-        """Yield the entries of the sessions whose whole key matches, oldest first; other lines are hardly looked at."""
+        """Yield the entries of the sessions whose whole key matches, oldest first; other lines are not parsed."""
         with explained("read", self.path, HistoryError), self._view() as view:
             yield from entries(view.lines(), sessions, self._zone)
 
@@ -323,9 +321,9 @@ class History:
     def flaws(self, *, archive: bool = True) -> list[Diagnostic]:
         """Read every byte of the log and its archive, and return what is damaged, changed or missing; [] if nothing is.
 
-        Gone is what a cursor was given out for (`.cursor`, `.dream_cursor` and the names of archive files say so too)
-        and no line has any more. Of lines at most MOST_REPORTS are told. Without the `archive`, whose files have to be
-        there, a LARGE log is not read either.
+        An entry is missing when its cursor was given out, as `.cursor`, `.dream_cursor` and the names of archive files
+        tell, and no line has it. At most MOST_REPORTS flaws are returned. Without `archive` only the log is read, and
+        of the archive the file names are checked; a LARGE log is not read either.
         """
         found: list[Diagnostic] = []
         # What was given out first: an append beside this writes to the log before it writes to `.cursor`.
@@ -347,7 +345,7 @@ class History:
         return [*self._cut_short(), *found[:MOST_REPORTS]]
 
     def _cut_short(self) -> Iterator[Diagnostic]:
-        """Report an incomplete append that no process is writing any more; the next append sets it aside."""
+        """Report an incomplete append, unless a process is still writing it; the next append sets it aside."""
         for _ in range(2):  # an append that is incomplete at the first check may be complete at the second
             torn = self._torn()
             try:
@@ -369,8 +367,8 @@ class History:
     def repair(self, *, now: datetime) -> int:
         """Repair the log without loss; return how many lines were repaired.
 
-        What is no entry, is not as it was written, or repeats an earlier line, moves to archive/set-aside.jsonl; what
-        stands out of order gets a new cursor at the end, so that the next dream reads it. What is gone is noted in
+        Lines that are no entry, were changed, or repeat an earlier line move to archive/set-aside.jsonl. Entries out of
+        order get a new cursor at the end of the log, so that the next dream reads them. Missing entries are noted in
         archive/lost.jsonl. Reads the whole log.
         """
         with explained("repaired", self.path, HistoryError), self._writer.lock:
@@ -378,7 +376,7 @@ class History:
             return self._writer.repair(now)
 
     def message_flaws(self) -> list[MessageFlaw]:
-        """Read every byte of the messages, and say what is damaged, doubled, gone or without its entry."""
+        """Read every byte of the messages, and return what is damaged, duplicate, missing or without its entry."""
         return list(self.messages.flaws(self._reached(), self._kept()))
 
     def repair_messages(self, *, now: datetime) -> None:
@@ -402,7 +400,7 @@ class History:
         return kept
 
     def _reached(self) -> Callable[[str], int]:
-        """Return how far each session is in history; where entries are lost, no message waits for its own."""
+        """Return a function that tells how far a session is in history; without limit where entries were lost."""
         known = self.positions()
         return (lambda _: HIGHEST) if self._lost() or not known else (lambda session: known.get(session, 0))
 
@@ -418,8 +416,8 @@ class History:
     ) -> list[Entry]:
         """Append what the Markdown file `path` holds and history doesn't yet, as messages of `session`; the file stays.
 
-        What comes when `session` is in history already goes under `later`, where that is given. `day` is that of what
-        has no date. Returns what was imported now.
+        What was added to the file after its first import goes under `later`, where that is given. `day` is the date of
+        entries that have none. Returns what was imported now.
         """
         from dream.history import legacy  # on most nights they have not changed
 
@@ -440,12 +438,12 @@ class History:
             return []
 
     def tell(self, what: str, text: str) -> None:
-        """Report something."""
+        """Report `text` about the file `what`."""
         if self._report is not None:
             self._report(Diagnostic(what, 0, text))
 
     def close(self) -> None:
-        """Give descriptors back; the next use opens them again."""
+        """Close all descriptors; the next use opens them again."""
         if "_writer" in self.__dict__:
             self._writer.close()
         if "index" in self.__dict__:
@@ -478,8 +476,8 @@ class History:
             with self._writer.lock:
                 return self._writer.append(new, times, now, first, self._sessions.appended)
         except BaseException as fault:
-            self.messages.doubt()
-            self._sessions.doubt()
+            self.messages.reset()
+            self._sessions.reset()
             if isinstance(fault, OSError):
                 raise HistoryError(f"{self.path} cannot be appended to: {reason(fault)}; nothing was added.") from fault
             raise
@@ -518,19 +516,10 @@ class History:
             return
         with opened(self.path) as descriptor:
             status = os.fstat(descriptor)
-            archive = self._listing(status.st_ino, os.pread(descriptor, BEGINNING, 0))
+            archive = archived(self.archive_path)
             start = already_moved(descriptor, status.st_size, self.archive_path, archive)
             end = settled_end(descriptor, start, status.st_size)
             yield View(self.archive_path, descriptor, status.st_ino, start, end, archive)
-
-    def _listing(self, *log: object) -> Sequence[Archived]:
-        """List the archive; as long as the log is the same it is too, since a move puts another in its place."""
-        with suppress(FileNotFoundError):
-            mark = (*log, self.archive_path.stat().st_mtime_ns)  # for what a person takes away
-            if self._listed[0] != mark or not log[-1]:
-                self._listed = mark, archived(self.archive_path)
-            return self._listed[1]
-        return ()
 
     def _entries(self, cursors: Sequence[int]) -> Iterator[Entry]:
         """Yield the entries of these cursors, which rise, in the order of the log; no other line is parsed."""

@@ -1,9 +1,9 @@
 """Messages: what history rests on, word for word, in memory/messages/YYYY-MM.jsonl; agents delete their transcripts.
 
-A message stands there once, whatever was read how often: it is written under the lock of history, just before the
-entry that it belongs to. What a crash between the two has left is known by its position, which history has not
-reached, and is not written again when its entry comes. Each line ends in its checksum, as those of history do, and
-the entry says how many messages were kept with it: so what is changed or gone is noticed.
+Each message is there once, however often its transcript is read: it is written under the lock of history, just before
+the entry that summarises it. After a crash between the two, its position is one that history has not reached, and it is
+not written again when its entry comes. Each line ends in its checksum, and the entry says how many messages were kept
+with it, so that changed and missing messages are noticed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class KeptMessage:
 class MessageFlaw:
     """A fault in a file of messages.
 
-    `mends`: a repair mends it; `waits`: the next consolidation does; `lost`: a backup may.
+    `mends`: a repair mends it; `waits`: the next consolidation appends its entry; `lost`: only a backup may have it.
     """
 
     path: Path
@@ -82,7 +82,7 @@ class MessageFlaw:
 class Messages:
     """The messages kept in the memory directory `memory`; `durable`: they are on disk when `add` returns.
 
-    `report` is told once of each file that can't be read; the others are.
+    `report` gets each file that can't be read, once; the other files are read.
     """
 
     def __init__(self, memory: Path, *, durable: bool = True, report: Report | None = None) -> None:
@@ -96,7 +96,7 @@ class Messages:
         self._left: set[tuple[str, int]] | None = None  # messages whose entry was never appended; None: not read yet
 
     def add(self, said: Iterable[KeptMessage], now: datetime, position: Callable[[str], int]) -> None:
-        """Keep messages; `position` says how far a session is in history. The caller holds history's lock.
+        """Append messages; `position` returns how far a session is in history. The caller holds history's lock.
 
         Raises HistoryError for what the system refuses.
         """
@@ -115,8 +115,8 @@ class Messages:
                 files.append(path, b"\n".join(map(encode, rows)), durable=self._durable)
                 files.checkpoint("after messages are kept")
 
-    def doubt(self) -> None:
-        """Make the next `add` read the files again: messages were kept, but their entry was not appended."""
+    def reset(self) -> None:
+        """Make the next `add` read the files again: messages were written, but their entry was not appended."""
         self._left = None
 
     def paths(self) -> list[Path]:
@@ -195,7 +195,7 @@ class Messages:
     def repair(self, now: datetime, position: Callable[[str], int], kept: Mapping[str, int]) -> None:
         """Set aside invalid and duplicate lines, and messages whose entry was never appended. Under history's lock.
 
-        What was changed is set aside as it is, and stays; what is gone is noted as lost.
+        A changed message is copied there and stays, with a new checksum; missing ones are noted as lost.
         """
 
         known: set[tuple[str, int]] = set()
@@ -213,7 +213,7 @@ class Messages:
             at = now.astimezone(UTC).isoformat(timespec="seconds")
             for session, count in self._missing(known, kept).items():
                 files.append(self._lost, orjson.dumps({"timestamp": at, "session": session, "messages": count}))
-        self.doubt()
+        self.reset()
 
     def _tell(self, path: Path, fault: OSError) -> None:
         if self._report is not None and path not in self._reported:
@@ -333,10 +333,10 @@ def _beyond(path: Path, position: Callable[[str], int]) -> set[tuple[str, int]]:
 def _judged(
     path: Path, known: set[tuple[str, int]], position: Callable[[str], int]
 ) -> Iterator[tuple[bytes, str, Literal["", "broken", "twice", "ahead", "changed"]]]:
-    """Yield each whole line of a file, its session, and what is wrong: no message, one that stands there twice, ahead
-    of its entry in history, or not as it was written.
+    """Yield each whole line of a file, its session, and what is wrong with it.
 
-    `known` are the messages before it, and with it. Raises OSError.
+    That is: it is no message, a duplicate, without its entry in history, or not as it was written. `known` are the
+    messages before it; its own are added. Raises OSError.
     """
     for _, line in raw(path):
         said = decode(line)

@@ -1,108 +1,92 @@
-"""Mend a damaged log without loss: what is no entry is set aside, what stands out of order gets a new cursor.
+"""Repair a damaged log without loss: lines that are no entry are set aside, entries out of order get a new cursor.
 
-A line that is readable only with leniency is written as it reads; as it was it is set aside.
+A line that only a lenient parser reads is written anew, and set aside as it was.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import orjson
 
-from dream.history.chain import Chain, CursorRange, outlined
+from dream.history.chain import Chain, CursorRange
 from dream.history.checksums import FIRST, MORE, checksum, is_as_written, mark, sealed
-from dream.history.entries import HIGHEST, BrokenRow, decode, encode, is_ours, is_whole
-from dream.workspace.files import beside, lines, put_in_place, temporary_name, write_all
-
-Keep = Callable[[bytes], None]
+from dream.history.entries import HIGHEST, BrokenRow, decode, encode, is_ours, is_whole, outline
 
 
 @dataclass(slots=True)
-class Damage:
-    """Where a log is damaged, by the offset of the line.
+class Sorted:
+    """The lines of a file of the log: those that stay, those to be set aside, and those out of order.
 
-    No entry, odd, out of order, a line that stands twice, or one whose checksum doesn't continue the line before.
+    `mended` counts the lines that do not stay as they are; `unlinked` those whose checksum doesn't continue the line
+    before.
     """
 
-    broken: set[int] = field(default_factory=set)
-    falling: dict[int, int] = field(default_factory=dict)  # offset → the cursor that does not rise
-    twice: set[int] = field(default_factory=set)
-    odd: dict[int, bool] = field(default_factory=dict)  # offset → whether more than its line end is odd
+    stay: list[bytes] = field(default_factory=list)
+    aside: list[bytes] = field(default_factory=list)
+    late: list[bytes] = field(default_factory=list)
+    mended: int = 0
     unlinked: int = 0
 
-    def __len__(self) -> int:
-        return len(self.broken) + len(self.falling) + len(self.twice) + len(self.odd)
 
-
-@dataclass(slots=True)
-class Late:
-    """Lines out of order, for the end of the log, with cursors above `highest`; `last` where its last file is written.
-
-    Out of another file they are set aside too: a crash may come before they stand at the end.
-    """
-
-    highest: int
-    last: bool = False
-    lines: list[bytes] = field(default_factory=list)
-
-
-def find(descriptor: int, size: int, chain: Chain) -> Damage:
-    """Look at every line of a file of the log, following `chain`; raises OSError."""
-    damage, highest = Damage(), chain.highest
-    for offset, line, row in outlined(descriptor, 0, size):
-        if isinstance(row, BrokenRow):
-            damage.broken.add(offset)
+def sort(data: bytes, chain: Chain) -> Sorted:
+    """Sort the lines of a file, following `chain`. A line that repeats an earlier one is set aside."""
+    found, seen, highest = Sorted(), set[bytes](), chain.highest
+    for line in filter(bytes.strip, data.split(b"\n")):
+        plain = line.removesuffix(b"\r")
+        try:
+            row = outline(line)
+        except BrokenRow:
+            found.aside.append(line)
             chain.damaged(line)
+            found.mended += 1
             continue
-        if row.flaw or line.endswith(b"\r"):
-            damage.odd[offset] = bool(row.flaw)
-        cursor = row.cursor
-        if cursor <= highest:
-            damage.falling[offset] = cursor
-        highest = max(highest, cursor)
-        damage.unlinked += bool(chain.follow(line, cursor, _everything))
-    if damage.falling:
-        _tell_copies(descriptor, size, damage)
-    return damage
+        if row.cursor <= highest:
+            (found.aside if line.strip() in seen else found.late).append(line)
+        else:
+            found.stay.append(encode(decode(line))[:-1] if row.flaw else plain)
+            found.aside += [line] * bool(row.flaw)
+        found.mended += row.cursor <= highest or plain != line or bool(row.flaw)
+        highest = max(highest, row.cursor)
+        seen.add(line.strip())
+        found.unlinked += bool(chain.follow(line, row.cursor, _everything))
+    return found
+
+
+def joined(lines: list[bytes], chain: Chain) -> bytes:
+    """Return lines as a file whose checksums continue `chain`, each as an append of its own.
+
+    What came with a line may stand elsewhere now. A line without a checksum gets one where the lines before it have
+    them.
+    """
+    done: list[bytes] = []
+    for line in lines:
+        found = checksum(line)
+        if found is None and not (is_ours(line) and chain.sealed):
+            done.append(MORE.sub(b"", line))
+        else:
+            row = line[: found.start()] if found else line.rstrip()[:-1]
+            done.append(sealed(MORE.sub(b"", row + b"}"), chain.last.encode())[:-1])
+        chain.follow(done[-1], decode(line).cursor, _everything)
+    return b"".join(line + b"\n" for line in done)
+
+
+def renumbered(line: bytes, cursor: int) -> bytes:
+    """Give a line another cursor and keep every other field."""
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:  # readable only with leniency
+        return encode(replace(decode(line), cursor=cursor))[:-1]
+    had = row.pop("checksum", None)
+    row.pop("more", None)
+    data = orjson.dumps({**row, "cursor": cursor})
+    return sealed(data, FIRST)[:-1] if had else data
 
 
 def _everything() -> list[CursorRange]:
-    """Return every possible loss, so that a chain reports checksums only."""
+    """Return every cursor as lost, so that a chain reports faults of checksums only."""
     return [(1, HIGHEST)]
-
-
-def rewrite(descriptor: int, size: int, path: Path, damage: Damage, chain: Chain, late: Late, set_aside: Keep) -> None:
-    """Replace `path` by a repaired file, each checksum continuing `chain`; raises OSError.
-
-    Entries out of order go to `late`, in their old order, for the end of the log's last file.
-    """
-
-    def write(goal: int, line: bytes, cursor: int) -> None:
-        chained = _chained(line, chain)
-        chain.follow(chained, cursor, _everything)
-        write_all(goal, chained + b"\n")
-
-    with beside(path, temporary := temporary_name(path)) as goal:
-        for offset, line in lines(descriptor, 0, size):
-            falling = offset in damage.falling
-            if (
-                offset in damage.broken
-                or offset in damage.twice
-                or damage.odd.get(offset)
-                or (falling and not late.last)
-            ):
-                set_aside(line)
-            if falling:
-                late.lines.append(line)
-            elif line.strip() and offset not in damage.broken and offset not in damage.twice:
-                entry = decode(line)
-                write(goal, encode(entry)[:-1] if damage.odd.get(offset) else line.rstrip(b"\r"), entry.cursor)
-        for cursor, line in enumerate(late.lines if late.last else (), late.highest + 1):
-            write(goal, _renumbered(line, cursor), cursor)
-    put_in_place(temporary, path)
 
 
 @dataclass(slots=True)
@@ -138,41 +122,3 @@ class Sealing:
             if line.strip():
                 self.after = mark(done[-1])
         return b"\n".join(done)
-
-
-def _chained(line: bytes, chain: Chain) -> bytes:
-    """Return a line as an append of its own and, if it is ours, with a checksum that continues `chain`.
-
-    The mark of a common append goes: what came with it may stand elsewhere now. A line without a checksum gets one
-    where the lines before it have them.
-    """
-    found = checksum(line)
-    if found is None and not (is_ours(line) and chain.sealed):
-        return MORE.sub(b"", line)
-    row = line[: found.start()] if found else line.rstrip()[:-1]
-    return sealed(MORE.sub(b"", row + b"}"), chain.last.encode())[:-1]
-
-
-def _tell_copies(descriptor: int, size: int, damage: Damage) -> None:
-    """Find the lines out of order that only repeat an earlier line, byte for byte."""
-    cursors = set(damage.falling.values())
-    seen: set[bytes] = set()
-    for offset, line, row in outlined(descriptor, 0, size):
-        if isinstance(row, BrokenRow) or row.cursor not in cursors:
-            continue
-        if offset in damage.falling and line.strip() in seen:
-            del damage.falling[offset]
-            damage.twice.add(offset)
-        seen.add(line.strip())
-
-
-def _renumbered(line: bytes, cursor: int) -> bytes:
-    """Give a line another cursor and keep every other field."""
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError:  # readable only with leniency
-        return encode(replace(decode(line), cursor=cursor))[:-1]
-    had = row.pop("checksum", None)
-    row.pop("more", None)
-    data = orjson.dumps({**row, "cursor": cursor})
-    return sealed(data, FIRST)[:-1] if had else data

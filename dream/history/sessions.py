@@ -1,7 +1,6 @@
-"""How far each session is in history: read from the log, and for its archive looked up in the index.
+"""How far each session is in history: read from the log, and looked up in the index for the archive.
 
-The index is a cache: it holds of each archive file what its entries say of their sessions, and is filled by whoever
-asks first.
+The index is a cache of what the entries of each archive file say about their sessions; the first lookup fills it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ TOLD = 1 << 26  # bytes of the archive that take a second
 
 
 class Known:
-    """What entries say of their sessions."""
+    """The positions of sessions, and the session of each message, as entries tell them."""
 
     def __init__(self) -> None:
         self.tails: dict[str, Tail] = {}
@@ -37,7 +36,7 @@ class Known:
         self.holders: dict[str, str] = {}
 
     def note(self, row: Outline) -> None:
-        """Note how far an entry's session is."""
+        """Add what an entry tells."""
         session = row.session
         if session is None:
             return
@@ -109,7 +108,7 @@ class SessionTails:
                     self._log.note(outlined(entry))
                 self._read = inode, 0, size + added
 
-    def doubt(self) -> None:
+    def reset(self) -> None:
         """Make the next call read the log again."""
         with self._guard:
             self._read = (0, 0, 0)

@@ -1,7 +1,7 @@
-"""The one who writes history.jsonl: under a lock, cursors from what is on disk, one write for an append.
+"""Write history.jsonl: under a lock, with cursors that follow what is on disk, one write for each append.
 
-The fast road of an append is five system calls: lock, stat, write, `.cursor`, unlock. It is taken as long
-as nobody else has touched the file since; else the file's tail is looked at first.
+An append is five system calls: lock, stat, write, `.cursor`, unlock, as long as no other process has changed the file
+since the last one; else the file is read first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NoteFlaw = Callable[[str, int, int, str], None]  # (file, descriptor, offset, wh
 
 
 class StalePosition(HistoryError):
-    """An entry's span begins before the position of its session: somebody else has archived it already."""
+    """An entry's span begins before the position of its session: another process has appended it already."""
 
 
 class Writer:
@@ -105,14 +105,14 @@ class Writer:
         data = b"".join(lines)
         first(size)
         self._write(data, size, floor + last)
-        chain.stands_at(floor + last, before.decode())
+        chain.skip_to(floor + last, before.decode())
         self._size = size + len(data)
         appended(self.inode, size, len(data), entries)
         self._floor = floor + last
         if self._durable:
             try:
                 self._sync(size)
-            except OSError:  # nobody gets these cursors any more
+            except OSError:  # these cursors are never given out again
                 with suppress(OSError):
                     self._note_lost(floor + 1, floor + last, now)
                 raise
@@ -136,24 +136,23 @@ class Writer:
         from dream.history import repair  # of no use to who only adds
 
         self.ready(now)
-        mended, chain = 0, Chain()
-
-        def keep(line: bytes) -> None:
-            set_aside(self._archive / SET_ASIDE, line, now)
-
-        late = repair.Late(max(self._floor, self._chain.highest))
+        mended, chain, late = 0, Chain(), list[bytes]()
+        highest = max(self._floor, self._chain.highest)
         for path in self._files():
-            late.last = path == self._path
-            with opened(path) as descriptor:
-                size = size_of(descriptor)
-                followed = chain.copy()
-                damage = repair.find(descriptor, size, followed)
-                if len(damage) or damage.unlinked or (late.last and late.lines):
-                    repair.rewrite(descriptor, size, path, damage, chain, late, keep)
-                    mended += len(damage)
-                else:
-                    chain = followed
-        self._floor = late.highest + len(late.lines)
+            data, is_last, followed = contents(path), path == self._path, chain.copy()
+            found = repair.sort(data, followed)
+            late += found.late
+            if not (found.mended or found.unlinked or (is_last and late)):
+                chain = followed
+                continue
+            # Out of the archive lines out of order are set aside too: a crash may come before they stand at the end.
+            for line in [*found.aside, *(() if is_last else found.late)]:
+                set_aside(self._archive / SET_ASIDE, line, now)
+            if is_last:
+                found.stay += [repair.renumbered(line, cursor) for cursor, line in enumerate(late, highest + 1)]
+            files.replace_file(path, repair.joined(found.stay, chain))
+            mended += found.mended
+        self._floor = highest + len(late)
         self.ready(now)
         self.accept(now)
         return mended
@@ -161,7 +160,7 @@ class Writer:
     def accept(self, now: datetime, *, sealed: bool = True) -> None:
         """Note every entry that is missing now as lost, so that it is not reported again.
 
-        Unless a log that has checksums is meant too, nothing is noted of one.
+        With `sealed` off, nothing is noted for a log that has checksums.
         """
         self.ready(now)
         chain, gaps = Chain(), []
@@ -187,7 +186,7 @@ class Writer:
         return accepted(self._archive)
 
     def ready(self, now: datetime) -> int:
-        """Make the file fit to append to, and follow it to its end; return its size."""
+        """Repair the end of the file, read it if another process has changed it, and return its size."""
         if self.descriptor >= 0:
             try:
                 status = os.stat(self._name)  # noqa: PTH116  # the hot path: a quarter of the time of Path.stat
@@ -198,7 +197,7 @@ class Writer:
         return self._look(now)
 
     def close(self) -> None:
-        """Give all descriptors back."""
+        """Close all descriptors."""
         self._close_history()
         if self._cursor_descriptor >= 0:
             os.close(self._cursor_descriptor)
@@ -269,8 +268,8 @@ class Writer:
     def _write(self, data: bytes, size: int, cursor: int = 0) -> None:
         """Append `data` to the file of `size` bytes, or cut it back to that and raise the OSError.
 
-        Where it is to be durable, the disk has begun with it when this returns: what is done until `_sync` takes no
-        time of its own. `.cursor` is written before that, so that one journal commit of the file system serves both.
+        Where it is to be durable, the disk has begun to write when this returns, so that work until `_sync` overlaps
+        with it. `.cursor` is written before that, so that one journal commit of the file system serves both.
         """
         try:
             files.checkpoint("before an append")
@@ -296,7 +295,7 @@ class Writer:
             raise
 
     def _open_cursor(self) -> None:
-        """Open `.cursor` anew (somebody may have put another in its place) and write it where it is not so yet."""
+        """Open `.cursor` anew, for it may have been replaced, and write the highest cursor into it."""
         if self._cursor_descriptor >= 0:
             os.close(self._cursor_descriptor)
             self._cursor_descriptor = -1
@@ -307,7 +306,7 @@ class Writer:
             self._write_cursor(given)
 
     def _write_cursor(self, cursor: int) -> None:
-        """Note the highest cursor, in place; the entries themselves say it too, so a full disk here is no fault."""
+        """Write the highest cursor, in place; a full disk is no fault here, for the entries tell it too."""
         try:  # noqa: SIM105  # the hot path: `suppress` costs as much as the write
             os.pwrite(self._cursor_descriptor, b"%d\n" % cursor, 0)
         except OSError:
@@ -317,7 +316,7 @@ class Writer:
 def highest_given(memory: Path, committed: Callable[[], int]) -> int:
     """Return the highest cursor that `.cursor` and `.dream_cursor` know of; where neither can be read, `committed`.
 
-    The dreams' own mark counts too, the file's or the last commit's: an entry at or below it would never be dreamt.
+    The cursor of the last entry dreamt counts too: a new entry at or below it would never be dreamt.
     """
     return max(read_cursor(memory / ".cursor"), read_cursor(memory / ".dream_cursor")) or committed()
 

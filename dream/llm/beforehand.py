@@ -1,4 +1,4 @@
-"""What is wrong with a model's name, key or login, said before LiteLLM is imported, which takes seconds."""
+"""Check a model's name, key and login before LiteLLM is imported, which takes seconds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ LOGINS = {
 def check(model: str, environ: Mapping[str, str], *, has_key: bool, has_address: bool) -> None:
     """Raise ModelInaccessible for a name without a provider, and for a key or a login that is not there.
 
-    What LiteLLM may know better is left to it: a key in any variable of the provider's, an address of one's own.
+    LiteLLM decides where it may know better: any variable of the provider's may hold a key, and with an address of the
+    user's own no key is needed.
     """
     provider = model.partition("/")[0]
     if provider in LOGINS:

@@ -68,10 +68,10 @@ class ClientAnswer:
 class AgentClient:
     """One agent client: how it is called, and how its answer is read.
 
-    `arguments` and `environment` are given the model, the folder of the call and the most tokens of an answer.
-    `without` are variables that would be asked for money in place of the login. A line of its output that `stops`
-    matches shows that it is about to call a tool. `status` exits with 0 where somebody is logged in; where a call
-    would wait for a login for ever, `asks_first`.
+    `arguments` and `environment` get the model, the folder of the call and the most tokens of an answer. `without` are
+    variables with an API key, which would pay instead of the login's plan. A line of output that `stops` matches shows
+    that the client is about to call a tool. `status` exits with 0 where somebody is logged in; `asks_first` checks it
+    before the first call, where a call without a login would wait for ever.
     """
 
     program: str

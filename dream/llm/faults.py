@@ -1,4 +1,4 @@
-"""What went wrong in a call, said in our own words: LiteLLM's errors are mapped here and nowhere else.
+"""Turn LiteLLM's errors into ours, with a sentence that says what to do; the only place that does.
 
 LiteLLM's classes and status codes alone can't be trusted: a missing key, a refused connection and an answer that is
 not JSON are all "500" to it, and a prompt that is too long is known by its text only. So text is looked at first.
@@ -124,7 +124,7 @@ def quote(text: str) -> str:
 
 
 class Pause:
-    """Until when an overloaded model is not called: the wait that one thread was given holds for all threads.
+    """When an overloaded model may be called again: the wait that one thread was told holds for all threads.
 
     Moments are monotonic seconds.
     """
@@ -134,12 +134,12 @@ class Pause:
         self._end = 0.0
 
     def last(self, until: float) -> None:
-        """Let the pause last until `until` at least."""
+        """Extend the pause to `until`."""
         with self._lock:
             self._end = max(self._end, until)
 
     def left(self, now: float) -> float:
-        """Return the seconds that are left of it."""
+        """Return the seconds until the pause is over."""
         with self._lock:
             return max(0.0, self._end - now)
 

@@ -88,16 +88,16 @@ class LiteLLMModel:
         return tokens.count(text, self.name)
 
     def prepare(self) -> None:
-        """Import what a call of this model needs, so that no second thread is at it at the same time."""
+        """Import what a call of this model needs, before several threads call it at once."""
         try:
             self._check()
-        except ModelInaccessible:  # the first real call tells of it
+        except ModelInaccessible:  # the first real call raises it
             return
         litellm = load_litellm()
         import openai
 
         asked = {"model": self.name, "messages": [{"role": "user", "content": "-"}], "api_key": "-"}
-        with contextlib.suppress(openai.OpenAIError, ImportError, ValueError):  # the first real call tells of it
+        with contextlib.suppress(openai.OpenAIError, ImportError, ValueError):  # the first real call raises it
             litellm.completion(**asked, mock_response="-", max_tokens=1)
 
     def _check(self) -> None:
@@ -141,10 +141,10 @@ class LiteLLMModel:
         return self.patiently(once)
 
     def patiently(self, once: Callable[[], _T]) -> _T:
-        """Try `once` until it succeeds, at most `retries` times more: while the provider is overloaded, and waits pay.
+        """Try `once` until it succeeds, at most `retries` times more, while the provider is overloaded.
 
-        What has taken two minutes, a call that was not answered in time say, is not tried again. A wait holds for all
-        threads that ask this model.
+        Tries that have taken two minutes, such as a call that timed out, are not repeated. A wait holds for all threads
+        that ask this model.
         """
         if (rest := self._pause.left(time.monotonic())) > 0:
             self._sleep(rest)
@@ -267,7 +267,7 @@ class LiteLLMModel:
         return replace(usage, cost_usd=float(told) if isinstance(told, int | float) else self._card.cost(usage))
 
     def _counted(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], raw: RawAnswer) -> Usage:
-        """Count what the provider did not."""
+        """Count the tokens of a call where the provider reported none."""
         answered = (raw.content or "") + "".join(f"{call.name}{call.arguments}" for call in raw.calls)
         return self._priced(Usage(1, prompt_tokens(self, messages, tools), self.count(answered)))
 
@@ -275,7 +275,7 @@ class LiteLLMModel:
 def shielded(messages: Sequence[ChatMessage], patterns: Sequence[str]) -> list[ChatMessage]:
     """Return `messages` with a mark instead of each secret; `patterns` are those of the settings.
 
-    What leaves this machine holds no secret, wherever it stands: in a memory file, in a tool's answer, in a call.
+    So nothing that leaves this machine holds a secret, not even a memory file, a tool's answer or a tool call.
     """
 
     def shield(text: str) -> str:
@@ -296,7 +296,7 @@ def redacted(text: str, patterns: tuple[str, ...]) -> str:
     return redact(text, patterns)[0]
 
 
-# Our values in the chat-completions shape, and back; what a provider's answer means is read in `answers`.
+# Our values in the shape of chat completions, and back; `answers` interprets a provider's answer.
 
 
 def _wire_messages(asked: Sequence[ChatMessage], model: str) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ Book = Callable[[str, Usage, datetime, str], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reservation:
-    """Room that a call under way holds, so that calls made at the same time can't pass a bound together."""
+    """What a running call may use at most, so that calls at the same time can't pass a bound together."""
 
     tokens: int
     usd: float
@@ -39,12 +39,12 @@ class Reservation:
 class Meter:
     """The bill of one run, safe to share between threads.
 
-    `spent_today` is what earlier runs of the local day used, without the free `embedded` model; when the day changes
-    during the run it is forgotten. `book` is given each call's model, usage, time and job as soon as it is answered,
-    `asks` the model's name before each call, and the most that it may cost, all tokens as if they went in; `unanswered`
-    the model's name where neither it nor a fallback answered.
-    Before a call `reserve` room for the whole prompt and the longest answer; after it `record` what it used, or
-    `release` the room where it came to nothing.
+    `spent_today` is what earlier runs of the local day used, without the free `embedded` model; it is reset when the
+    day changes during the run. `book` gets the model, usage, time and job of each call as soon as it is answered;
+    `asks` gets the model's name before each call, and the most that it may cost, with all tokens counted as input;
+    `unanswered` gets the model's name when neither it nor a fallback answered.
+    `reserve` the whole prompt and the longest answer before a call; afterwards `record` what it used, or `release` the
+    reservation of a call that failed.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Meter:
             return tuple(dict.fromkeys(model for model, _ in self._records[mark:]))
 
     def reserve(self, model: str, input_tokens: int, output_tokens: int, price: Card, job: str = "") -> Reservation:
-        """Hold room for a call, or raise SpendingLimit that names the setting whose bound it would pass."""
+        """Reserve the most that a call may use, or raise SpendingLimit with the setting whose bound it would pass."""
         asked = Usage(calls=1, input_tokens=input_tokens, output_tokens=output_tokens)
         cost = price.cost(asked)
         held = Reservation(input_tokens + output_tokens, cost or 0.0, model, job)
@@ -115,7 +115,7 @@ class Meter:
             self._book(held.model, usage, self._now(), held.job)
 
     def release(self, held: Reservation) -> None:
-        """Give back the room of a call that came to nothing."""
+        """Drop the reservation of a call that failed."""
         with self._lock:
             self._open.discard(held)
 
@@ -261,10 +261,10 @@ def _sentence(setting: str, what: str, used: str, more: str, bound: str) -> str:
 
 
 def open_meter(bills: Bills, settings: Settings, now: datetime, progress: Progress | None = None) -> Meter:
-    """Open a meter that knows what the day has cost so far, and notes each call's bill as soon as it is answered.
+    """Open a meter that starts with what the day has cost so far, and saves each call's bill as soon as it is answered.
 
-    `progress` is told of each call of a model that is not on this machine, before it and after it, and of one that no
-    model answered.
+    `progress` gets a step before and after each call of a model that is not `embedded`, and for one that no model
+    answered.
     """
 
     def asks(model: str, most: Usage) -> None:

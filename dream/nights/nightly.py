@@ -22,12 +22,12 @@ from dream.workspace.bills import Bills
 from dream.workspace.live import left_behind, quiet_at
 from dream.workspace.lock import run_lock
 
-REREADING = "reread.json"  # in .dream/, while one is under way
-NATIVE = "native.json"  # in .dream/: there where a client's file holds memory
+REREADING = "reread.json"  # in .dream/, while `dream reread` is not finished
+NATIVE = "native.json"  # in .dream/, where a client's own file has a block of memory
 HOOK_SECONDS = 60  # a notification that takes longer is ended
 READING_SHARE = 0.5  # of a night's time and money, so that a pile of transcripts never leaves none to dream with
-OVER = "stopped before the next step, the night is over; the next one goes on here"
-READ_ENOUGH = "stopped reading at half of the night's time, to leave the rest to dreaming; the next night goes on here"
+OVER = "stopped before the next step because the night is over; the next night continues here"
+READ_ENOUGH = "stopped reading at half of the night's time, to leave time to dream; the next night continues here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class NightReport:
     def exit_status(self) -> int:
         """Return what the command line exits with: the dreams' status, or 1 when only reading failed.
 
-        What failed goes before what is held: that waits anyway, and a failure that nobody hears of is never mended.
+        A failure goes before held edits: these wait in any case, and a failure that nobody sees is never mended.
         """
         failed = self.consolidated is not None and self.consolidated.failed
         status = self.run.exit_status
@@ -70,10 +70,10 @@ def night(
 ) -> NightReport:
     """Run one night; raises Busy when another one, or another run, holds the workspace.
 
-    With `read`, what `reading` has brought in already, it only dreams, with what that has left of the night's bounds.
-    `stop` is asked before each file, model call of reading, and dream; so is `settings.max_minutes` (0: no bound):
-    what is left waits for the next night. Afterwards the night is stamped as done, whatever came of it but a stop,
-    and the settings' `on_change` or `on_failure` command is run.
+    With `read`, the report of `reading`, it only dreams, with what reading has left of the night's bounds. Before each
+    file, model call of reading, and dream it ends if `stop` returns true or `settings.max_minutes` (0: no bound) have
+    passed; the next night does the rest. Afterwards the night is noted as done, unless it was stopped, and the
+    settings' `on_change` or `on_failure` command is run.
     """
     begun = clock()
     step = _steps(settings, stop, clock, progress)
@@ -83,25 +83,25 @@ def night(
 
     missing = absent(workspace.root)
     with run_lock(workspace.private, "dream nightly", now=now):
-        # 0. What other machines wrote since comes here first; an offline night goes on without.
+        # 0. Take in what other machines wrote; a night without network goes on without it.
         synced = _sync(workspace, settings, at(), takes=True)
-        # 1. What the agents wrote since the last night becomes history.
+        # 1. Consolidate what agents wrote since the last night.
         if read is None:
             read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
-        # 2. A rereading that was stopped goes on.
+        # 2. Continue a rereading that was stopped.
         again, batch = _read_again(workspace, _left(settings, read), at(), step(READING_SHARE, READ_ENOUGH))
-        # 3. History becomes memory, one dream at a time.
+        # 3. Dream new history into memory, batch by batch.
         dreamt = _dream(workspace, _left(_left(settings, read), again), at, step(1.0, OVER), batch)
-        # 4. What was said gets vectors, where a model for them is named.
+        # 4. Make vectors of new messages, if an embedding model is set.
         embedded, trouble = _embed(workspace, _left(_left(settings, read), dreamt), at, step(1.0, OVER))
-        # 5. What came of it goes to the other machines.
+        # 5. Send the changes to the other machines.
         synced += [one for one in _sync(workspace, settings, at(), takes=False) if one not in synced]
-        # 6. What clients read by themselves is written anew.
+        # 6. Update the blocks of memory in clients' own files.
         kept_up = _kept_up(workspace)
-        # 7. The night is over, also when it failed: the next one tries again. One that was stopped goes on after it.
+        # 7. Note the night as done, also a failed one: the next night retries. One that was stopped is started again.
         if not stop():
             stamp.stamp(workspace.private, now)
-    # 8. Whoever wants to know is told.
+    # 8. Run the hook command of the settings, and collect the problems.
     report = NightReport(dreamt, read, embedded=embedded, reread=again)
     unread = listing.unread_agents(workspace, settings, at(), home=Path.home(), environ=environ)
     problems = (*missing, *synced, *trouble, *kept_up, *unread, *_tell(report, settings, workspace))
@@ -117,7 +117,7 @@ def reading(
     stop: Callable[[], bool] = lambda: False,
     progress: Progress | None = None,
 ) -> ConsolidateReport:
-    """Do the first half of a night, for `night` to go on from; raises Busy like it."""
+    """Do the first half of a night, whose report `night` takes as `read`; raises Busy like it."""
     step = _steps(settings, stop, time.monotonic, progress)
     with run_lock(workspace.private, "dream nightly", now=now):
         read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
@@ -127,12 +127,12 @@ def reading(
 def _steps(
     settings: Settings, stop: Callable[[], bool], clock: Callable[[], float], progress: Progress | None
 ) -> Callable[[float, str], Progress]:
-    """Return what watches a share of the night that begins now, and ends it with a sentence where that is over."""
+    """Return a function that makes a progress callback, which raises NightOver after a share of the night's time."""
     begun, minutes = clock(), settings.max_minutes or float("inf")
 
     def step(share: float, sentence: str) -> Progress:
         def between(what: Step) -> None:
-            """Between two steps: stop here if the night, or this share of it, is over; else go on."""
+            """Raise NightOver between two steps if the night, or this share of it, is over; else report the step."""
             if not (what.waits or what.ended or what.bill or what.fault) and (
                 stop() or clock() >= begun + minutes * 60 * share
             ):
@@ -146,7 +146,7 @@ def _steps(
 
 
 def _sync(workspace: Workspace, settings: Settings, now: datetime, *, takes: bool) -> list[str]:
-    """Sync with the remote that a person has agreed to; return what went wrong: a night does without."""
+    """Sync with the remote that a person has agreed to; return what went wrong, which ends no night."""
     if not settings.sync:
         return []
     from dream.actions import sync
@@ -172,19 +172,19 @@ def _consolidate(
         bounded = _shared(settings, READING_SHARE)
         read = pipeline.consolidate(workspace, paths, settings=bounded, now=now, idle=True, progress=step)
     except DreamError as error:
-        # Reading failed; what history holds already is dreamt all the same.
+        # Reading failed; the night still dreams what is in history.
         return ConsolidateReport(outcome="failed", reason=str(error))
     if not wrong or read.failed:
         return read
-    # What was read is read; that a source is not there is a failure that `dream status` tells.
+    # The other sources were read; `dream status` shows the missing one as a failure.
     failed = ConsolidateReport(outcome="failed", reason=" ".join(map(str, wrong)), models=read.models)
     runs.record(workspace.private, failed, now, now)
     return replace(read, outcome="failed", reason=failed.reason)
 
 
 def _kept_up(workspace: Workspace) -> list[str]:
-    """Write memory anew in the files that clients read by themselves; return what went wrong."""
-    if not (workspace.private / NATIVE).exists():  # for most; what writes it takes long to import
+    """Update the blocks of memory in clients' own files; return what went wrong."""
+    if not (workspace.private / NATIVE).exists():  # in most workspaces, and what writes it takes long to import
         return []
     from dream.transfer import native
 
@@ -192,7 +192,7 @@ def _kept_up(workspace: Workspace) -> list[str]:
 
 
 def _shared(settings: Settings, share: float) -> Settings:
-    """Return settings with a share of what a run and a day may cost; 0 stays no bound; the free model has its own."""
+    """Return settings with a share of the bounds of a run and a day; 0 stays no bound, and `embedded` needs none."""
     if settings.model_for("consolidator") == EMBEDDED:
         return settings
     return replace(
@@ -205,7 +205,7 @@ def _shared(settings: Settings, share: float) -> Settings:
 
 
 def _left(settings: Settings, read: ConsolidateReport | RunReport | None) -> Settings:
-    """Return the settings with what reading, or dreaming, has left of what a run may cost."""
+    """Return settings whose bounds of a run are reduced by what reading, or dreaming, has used."""
     if settings.model_for("phase1") == settings.model_for("phase2") == EMBEDDED:
         return settings
     used = read.usage if read else Usage()
@@ -220,7 +220,7 @@ def _left(settings: Settings, read: ConsolidateReport | RunReport | None) -> Set
 def _read_again(
     workspace: Workspace, settings: Settings, now: datetime, step: Progress
 ) -> tuple[ConsolidateReport | None, str]:
-    """Go on with a rereading that is under way; return what it came to, and the id that its commits share."""
+    """Continue an unfinished rereading; return its report, and the batch id of its commits."""
     if not (workspace.private / REREADING).exists():  # as on most nights
         return None, ""
     from dream.consolidate.reread import noted
@@ -243,7 +243,7 @@ def _dream(
 def _embed(
     workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress
 ) -> tuple[Usage, list[str]]:
-    """Make the vectors that are missing; return what they cost, and what went wrong: memory does without them."""
+    """Make missing vectors; return what they cost, and what went wrong, which ends no night."""
     if not settings.embedding_model:
         return Usage(), []
     from dream.llm.spending import open_meter
@@ -260,14 +260,14 @@ def _embed(
 
 
 def _tell(report: NightReport, settings: Settings, workspace: Workspace) -> list[str]:
-    """Run the command that the settings name for this ending; return what went wrong with it."""
+    """Run `on_change` or `on_failure` of the settings, if it applies; return what went wrong with it."""
     failed = report.exit_status not in (0, 3)
     command = settings.on_failure if failed else settings.on_change if report.run.commits else None
     if not command:
         return []
     import subprocess
 
-    read = report.consolidated  # what failed is told first of all
+    read = report.consolidated  # its failure is the reason, if the run did not fail
     why = read if read is not None and read.failed and report.run.outcome != "failed" else report.run
     words = {
         "workspace": str(workspace.root),

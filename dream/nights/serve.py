@@ -85,7 +85,7 @@ class Server:
             self._tell("Stopped.")
 
     def begin(self) -> None:
-        """Note where the schedule begins: when it is first served. Nights before that are not made up for."""
+        """Note when the schedule is first served: nights before that are not made up for."""
         if stamp.last_night(self._workspace.private) is None:
             stamp.stamp(self._workspace.private, self._clock())
 
@@ -112,7 +112,7 @@ class Server:
             self._had(now)
             self._tell(f"The night failed and will be retried: {error}")
             return
-        except Exception:  # a bug: it is seen once a night, and not at every look
+        except Exception:  # a bug: it is raised once a night, not at every heartbeat
             self._had(now)
             raise
         self._busy = None
@@ -129,7 +129,7 @@ class Server:
                     scheduler.reschedule_job(NIGHT, trigger=_Times(self._cron, self._zone))
 
     def _had(self, now: datetime) -> None:
-        """Note a night that failed, or every look at the clock would try again; where the disk refuses, here alone."""
+        """Note a failed night, so that it is not retried at every heartbeat; in memory only where the disk is full."""
         self._failed = now
         with suppress(DreamError):
             stamp.stamp(self._workspace.private, now)
@@ -139,7 +139,7 @@ class Server:
         if self._failed is not None and (last is None or last < self._failed):
             last = self._failed
         if last is not None and last > now:
-            stamp.stamp(self._workspace.private, now)  # the clock was wrong then or is now: go on from here
+            stamp.stamp(self._workspace.private, now)  # the clock was or is wrong: count from now
         return last is None or self._cron.before(now, self._zone) > last
 
     def _use(self, settings: Settings) -> None:
@@ -148,7 +148,7 @@ class Server:
         self._settings = settings
 
     def _again(self) -> bool:
-        """Read the settings anew; with a mistake in them the old ones stay."""
+        """Read the settings again; where they are wrong, keep the old ones."""
         try:
             self._use(self._read())
         except DreamError as error:
@@ -159,7 +159,7 @@ class Server:
         return True
 
     def _announce(self) -> None:
-        """Say when the next night is, also to `status`."""
+        """Report when the next night is, and note it for `dream status`."""
         at = self._cron.after(self._clock(), self._zone)
         with suppress(DreamError):  # where the disk refuses it, `status` knows less; each night says why it failed
             stamp.serving(self._workspace.private, os.getpid(), at)
@@ -190,7 +190,7 @@ class _Times(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
 
 
 def _notify(environ: Mapping[str, str], state: str) -> None:
-    """Tell systemd how it stands, where it asks (sd_notify(3), Type=notify)."""
+    """Send the service's state to systemd, if NOTIFY_SOCKET is set (sd_notify(3), Type=notify)."""
     address = environ.get("NOTIFY_SOCKET")
     if not address:
         return

@@ -1,4 +1,4 @@
-"""The system's own clocks: what to install for a workspace, from the files in cron/. Pure but for reading those.
+"""Crontab, systemd and launchd: what to install for a workspace, from the files in cron/, and installing it.
 
 Each kind has its own way of quoting; a path with a blank, a percent sign or a quote stays one word in all of them.
 """
@@ -81,7 +81,7 @@ def timer_files(kind: Timer, job: TimerJob) -> dict[Path, str]:
 
 
 def timer_paths(kind: Timer, job: TimerJob) -> list[Path]:
-    """Return where the files of `files` lie; reads nothing."""
+    """Return the paths of the files that `timer_files` returns; reads nothing."""
     if kind == "systemd":
         folder = job.home / ".config" / "systemd" / "user"
         return [folder / f"{job.name}.service", folder / f"{job.name}.timer"]
@@ -129,7 +129,7 @@ def _is_ours(line: str, job: TimerJob) -> bool:
 def schedule_of(kind: Timer, text: str, job: TimerJob) -> tuple[str, str] | None:
     """Read the cron expression and the zone, "" for the machine's, that `text`, as installed for `job`, goes by.
 
-    None where it does not say, as older files, or is not there.
+    None where the job is not in it, or a file of an older version does not say.
     """
     if kind == "crontab":
         own = next((line for line in text.splitlines() if _is_ours(line, job)), "").lstrip()
@@ -229,11 +229,11 @@ def _numbers(values: tuple[int, ...]) -> str:
     return ",".join(f"{value:02d}" for value in values)
 
 
-# Put a job into crontab, systemd or launchd, and take it away: whoever else has lines there keeps them.
+# Install a job in crontab, systemd or launchd, and remove it; other lines of the crontab stay as they are.
 
 
 def usual_kind() -> Timer:
-    """Choose the clock of this machine: launchd on macOS, systemd where a user's own instance runs, else cron."""
+    """Choose the scheduler of this machine: launchd on macOS, systemd where a user's instance runs, else crontab."""
     if sys.platform == "darwin":
         return "launchd"
     if shutil.which("systemctl") and _run(["systemctl", "--user", "is-system-running"]).stdout.strip() in _RUNNING:
@@ -267,7 +267,7 @@ def install(kind: Timer, wanted: TimerJob) -> list[str]:
 
 
 def remove(kind: Timer, wanted: TimerJob) -> list[str]:
-    """Take the job away; return what was done, in sentences; nothing is no error."""
+    """Remove the job; return what was done, in sentences. A job that is not installed is no error."""
     if kind == "crontab":
         before, after = _changed(without_line, wanted)
         if after == before:
@@ -286,7 +286,7 @@ def remove(kind: Timer, wanted: TimerJob) -> list[str]:
 
 
 def installed(wanted: TimerJob) -> dict[Timer, TimerJob]:
-    """Return where the job is installed, and with which schedule: that of `wanted` where what is there does not say."""
+    """Return where the job is installed, each with its schedule; with that of `wanted` where the file does not say."""
     texts: dict[Timer, str] = {}
     for kind in ("systemd", "launchd"):
         there = [path for path in timer_paths(kind, wanted) if path.exists()]
@@ -303,7 +303,7 @@ def _as_installed(kind: Timer, text: str, wanted: TimerJob) -> TimerJob:
     said = schedule_of(kind, text, wanted)
     try:
         return dataclasses.replace(wanted, cron=parse(said[0]), zone=said[1]) if said else wanted
-    except UsageError:  # somebody has written another one into it, which we can't read
+    except UsageError:  # a person has written a schedule that we can't parse
         return wanted
 
 
@@ -331,7 +331,7 @@ def _end(kind: Timer, wanted: TimerJob, paths: list[Path]) -> list[str]:
 
 
 def _changed(change: Callable[[str, TimerJob], str], wanted: TimerJob) -> tuple[str, str]:
-    """Change this user's crontab, of which none is an empty one; return it as it was and as it is."""
+    """Change this user's crontab, which may be missing; return its text before and after."""
     if shutil.which("crontab") is None:
         raise UsageError("There is no `crontab` on this machine: install cron, or use `dream serve`.")
     listed = _run(["crontab", "-l"])
