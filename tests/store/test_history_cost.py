@@ -73,7 +73,7 @@ def test_while_the_disk_is_at_work_a_durable_append_does_what_is_left(tmp_path: 
 
     def note(frame: FrameType, event: str, function: object) -> None:
         name = function.__name__ if event == "c_call" else frame.f_code.co_name if event == "call" else ""  # type: ignore[attr-defined]
-        if name in ("write", "posix_fadvise", "pwrite", "stands_at", "fdatasync"):
+        if name in ("write", "posix_fadvise", "pwrite", "skip_to", "fdatasync"):
             order.append(name)
 
     sys.setprofile(note)
@@ -82,4 +82,4 @@ def test_while_the_disk_is_at_work_a_durable_append_does_what_is_left(tmp_path: 
     finally:
         sys.setprofile(None)
 
-    assert order == ["write", "posix_fadvise", "pwrite", "stands_at", "fdatasync"]
+    assert order == ["write", "posix_fadvise", "pwrite", "skip_to", "fdatasync"]
