@@ -190,11 +190,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Return whether the client has gone away while it waited."""
         try:
             peeked: bytes = self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            return not peeked
         except BlockingIOError:
             return False
         except ConnectionError:
             return True
+        return not peeked
 
     def do_GET(self) -> None:
         self._send(self.provider.take(Request(self.path, dict(self.headers), {}, time.monotonic())))
