@@ -326,12 +326,14 @@ class Workspace:
 
         if isinstance(place, Scope):
             return replace(place, every=True) if everywhere else place
-        known = self.places() if place and not everywhere else None
-        found = known.by_name(place) if known else None
-        if known is not None and found is None:
+        if not place or everywhere:
+            return Scope(every=everywhere)
+        known = self.places()
+        found = known.by_name(place)
+        if found is None:
             names = ", ".join(one.name for one in known.all()) or "none"
             raise UsageError(f"No place is named {place}; there is {names}: `dream places`.")
-        return Scope(found, everywhere)
+        return known.scope_of(found)
 
     def context(
         self,

@@ -79,7 +79,7 @@ CALLING = (
     "author",
     PROMPTS,
 )
-REACHING = (*CALLING, "sources", "on_change", "on_failure", "tenant", "sync")
+REACHING = (*CALLING, "trusted_groups", "sources", "on_change", "on_failure", "tenant", "sync")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +121,7 @@ class Settings:
     owners: tuple[
         str, ...
     ] = ()  # people whose messages count as the user's; "*": everybody's; (): those of a chat of one
+    trusted_groups: tuple[str, ...] = ()  # group chats, by name or key, that get what applies everywhere too
     author: str | None = None  # who edits the memory files beside dream: an agent's name; None: a person's hand
     review: Literal["guards", "hold"] = "guards"  # hold: every edit waits for a person
     memory_max_lines: int = 200

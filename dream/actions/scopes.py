@@ -64,6 +64,15 @@ def listed(workspace: Workspace) -> list[PlaceRow]:
     ]
 
 
+def group(workspace: Workspace, chat: str, *, now: datetime) -> KnownPlace | None:
+    """Note that the key of a chat is a group's, and return its place; raises UsageError for none, and Busy."""
+    if not chat.strip():
+        raise UsageError("Name the key of a chat: dream places group telegram:-100883")
+    found = workspace.places().named(workspace.places().group(chat))
+    _done(workspace, lambda places, files: {}, "", now, locked=False)
+    return found
+
+
 def rename(workspace: Workspace, name: str, new: str, *, now: datetime, locked: bool = False) -> str | None:
     """Give a place another name, and its files another folder; return the commit's sha.
 

@@ -32,6 +32,7 @@ def places_command(context: click.Context, directory: Path | None, as_json: bool
       dream places rename crumb-2 crumb-fork
       dream places merge crumb-2 crumb
       dream places apart crumb-2 crumb
+      dream places group discord:1190
       dream places move MEMORY.md:12 crumb
       dream places split --dry-run
       dream places never ~/work/secret
@@ -91,6 +92,20 @@ def apart_command(name: str, other: str, directory: Path | None, as_json: bool) 
     """Say that two places are not the same project, so that `dream status` does not ask again."""
     group.only_a_person("Which projects are the same", f"dream places apart {shlex.quote(name)} {shlex.quote(other)}")
     _said(scopes.apart(group.open_workspace(directory), name, other, now=group.now()), as_json=as_json)
+
+
+@places_command.command("group")
+@click.argument("chat", metavar="KEY")
+@group.workspace
+@group.as_json
+def group_command(chat: str, directory: Path | None, as_json: bool) -> None:
+    """Say that a chat is a group's, by its session key: several people read there, and its memory is its own."""
+    group.only_a_person("Which chat is a group's", f"dream places group {shlex.quote(chat)}")
+    found = scopes.group(group.open_workspace(directory), chat, now=group.now())
+    if as_json:
+        output.emit({"name": found.name if found else ""})
+    elif found:
+        output.say(f"{chat} is the group {found.name} from now on.")
 
 
 @places_command.command("move")

@@ -36,6 +36,7 @@ EFFECTS = {
     ".dream/": "is taken for what dream itself has noted here: versions, sessions under way, spending",
     "prompts/": "tells the models what to do, in place of the shipped prompts",
     "sources": "reads these transcripts of yours every night",
+    "trusted_groups": "gives these group chats what you said elsewhere",
     "owners": "takes what these people say for the user's own words",
     "author": "takes what is typed into the memory files for this agent's, not for yours",
     "sync": "sends memory and history to this git remote, every night",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from dream.transcripts.turns import role as known_role
 from dream.workspace.live import LiveFile, LiveMessage, on_disk
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dream.history.history import History
 
 SUMMARY_TOKENS = 2_000  # tokens of the summaries that go into the next prompt
@@ -37,12 +40,22 @@ class Session:
     Without `messages` the session goes on where an agent of this key was stopped: what was added to it and is not in
     history yet is there again, for `add` has it on disk when it returns. Agents that run at once with one key share
     the conversation: each takes in what the others said when it next adds to it.
+    What is added belongs to the project of the directory `cwd`, or to the group chat with the key `group`, as these are
+    then; both may be changed.
     """
 
     def __init__(
-        self, key: str, history: History, messages: Iterable[Message] = (), *, start: int | None = None
+        self,
+        key: str,
+        history: History,
+        messages: Iterable[Message] = (),
+        *,
+        start: int | None = None,
+        cwd: Path | str = "",
+        group: str = "",
     ) -> None:
         self.key = key
+        self.cwd, self.group = str(cwd), group
         self.consolidating = threading.Lock()
         self._history = history
         self._lock = threading.RLock()
@@ -85,12 +98,13 @@ class Session:
         `chat` returns later is what was given here, without fields that are None.
         """
         message = _message(role, content, name, tool_calls or (), tool_call_id, at or datetime.now(UTC))
+        message = replace(message, cwd=self.cwd, chat=self.group)
         given = {"role": role, "content": content, "name": name, "tool_calls": tool_calls, "tool_call_id": tool_call_id}
         given |= more
         sent = {field: value for field, value in given.items() if value is not None or field == "content"}
         with self._lock, self._live.held() as others:
             self._join(others)
-            said = LiveMessage(self._start + len(self._messages), message.at or datetime.now(UTC), sent)
+            said = _live_message(self._start + len(self._messages), message, sent)
             self._live.append(said, self._unheld())
             self._messages.append(message)
             self._sent.append(sent)
@@ -146,7 +160,7 @@ class Session:
         done = self.consolidated
         for position, (message, sent) in enumerate(zip(self._messages, self._sent, strict=True), start=self._start):
             if position >= done:
-                yield LiveMessage(position, message.at or datetime.now(UTC), sent)
+                yield _live_message(position, message, sent)
 
     def prompt(self) -> list[Message]:
         """Return the messages not consolidated yet, after the system messages that the session begins with."""
@@ -218,7 +232,12 @@ def _of_chat(said: LiveMessage) -> Message:
     known = {name: said.sent.get(name) for name in ("name", "tool_calls", "tool_call_id")}
     calls = known["tool_calls"] if isinstance(known["tool_calls"], list) else []
     name, answers = (value if isinstance(value := known[key], str) else None for key in ("name", "tool_call_id"))
-    return _message(str(said.sent.get("role")), said.sent.get("content"), name, calls, answers, said.at)
+    message = _message(str(said.sent.get("role")), said.sent.get("content"), name, calls, answers, said.at)
+    return replace(message, cwd=said.cwd, chat=said.chat)
+
+
+def _live_message(position: int, message: Message, sent: dict[str, object]) -> LiveMessage:
+    return LiveMessage(position, message.at or datetime.now(UTC), sent, message.cwd, message.chat)
 
 
 def _unanswered(messages: Sequence[Message]) -> list[str]:

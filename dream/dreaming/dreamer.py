@@ -25,6 +25,7 @@ from dream.models import Entry, Finding, Proposal, Rejected
 from dream.reports import BatchReport, LineCount
 from dream.settings import EMBEDDED, Settings
 from dream.text.alike import same_fact
+from dream.transcripts.formats.nanobot import group_of
 from dream.versions import log, trace, transaction
 from dream.versions.diff import compare
 from dream.workspace.files import read_note, replace_file, write_note
@@ -216,8 +217,17 @@ class Dreamer:
         return report if report.commit else None
 
     def _batch_after(self, cursor: int) -> list[Entry]:
-        entries = (one for one in self._workspace.history.after(cursor) if one.cursor not in self._replaced)
+        new = (one for one in self._workspace.history.after(cursor) if one.cursor not in self._replaced)
+        entries = map(self._placed, new)
         return next(phase1.batches(entries, self._models.phase1, self._brief, self._hear), [])
+
+    def _placed(self, entry: Entry) -> Entry:
+        """Return an entry that nanobot wrote with the id of the group chat that its session's key tells."""
+        if entry.place or entry.span is not None or not entry.session:
+            return entry
+        chat = group_of(entry.session)
+        known = self._places.of_session(chat or entry.session)
+        return replace(entry, place=known or (self._places.group(chat) if chat and not self._dry_run else ""))
 
     @cached_property
     def _replaced(self) -> frozenset[int]:

@@ -49,6 +49,9 @@ _FILLING = re.compile(
 _FORMATS = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%d.%m.%Y %H:%M", "%d.%m.%Y", "%b %d, %Y %I:%M %p")
 
 
+SOMEBODY = "somebody"  # who wrote in a group, where the transcript does not say
+
+
 @dataclass(slots=True)
 class Tally:
     """What one reading of a file left out: tools' results that no call waits for, and messages that say nothing.

@@ -1,8 +1,8 @@
 """The file of a live session: what was said and is not in history yet, so that a killed agent loses none of it.
 
 `.dream/live/<digest of the key>.jsonl`: first who writes it, `{"key", "pid", "since"}`, then a JSON object a message,
-`{"position", "at", "sent"}`, `sent` as the agent gave it, secrets and all: it is private to this user, and gone as soon
-as history holds it.
+`{"position", "at", "sent"}`, `sent` as the agent gave it, secrets and all, with `cwd` and `chat` where it was said in a
+project or a group: it is private to this user, and gone as soon as history holds it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ FOLDER = "live"  # in .dream/
 
 @dataclass(frozen=True, slots=True)
 class LiveMessage:
-    """One message at its position in the session: when it was added, and as the agent gave it."""
+    """One message at its position in the session: when it was added, as the agent gave it, and where it was said."""
 
     position: int
     at: datetime
     sent: dict[str, Any]
+    cwd: str = ""
+    chat: str = ""
 
 
 class LiveFile:
@@ -169,7 +171,8 @@ def _state(file: int | Path) -> tuple[int, int, int]:
 
 
 def _line(said: LiveMessage) -> bytes:
-    row = {"position": said.position, "at": said.at.isoformat(), "sent": said.sent}
+    row: dict[str, Any] = {"position": said.position, "at": said.at.isoformat(), "sent": said.sent}
+    row |= {name: value for name, value in (("cwd", said.cwd), ("chat", said.chat)) if value}
     return json.dumps(row, default=str).encode() + b"\n"  # escaped: an unpaired surrogate is no UTF-8
 
 
@@ -177,4 +180,5 @@ def _rows(data: bytes) -> Iterator[LiveMessage]:
     for line in data.split(b"\n")[1:]:
         with suppress(ValueError, TypeError, KeyError):
             row = json.loads(line)
-            yield LiveMessage(int(row["position"]), datetime.fromisoformat(row["at"]), dict(row["sent"]))
+            where = str(row.get("cwd", "")), str(row.get("chat", ""))
+            yield LiveMessage(int(row["position"]), datetime.fromisoformat(row["at"]), dict(row["sent"]), *where)

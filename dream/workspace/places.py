@@ -83,11 +83,13 @@ class KnownPlace:
 class Scope:
     """What may be given in a place, or nowhere in particular: its own and everywhere's; for a group its own alone.
 
-    With `every` it is all there is, for a person who asks for it.
+    With `every` it is all there is, for a person who asks for it. With `more` a group is given what holds everywhere
+    too, but for the rules that are private.
     """
 
     place: KnownPlace | None = None
     every: bool = False
+    more: bool = False
 
     @property
     def is_group(self) -> bool:
@@ -100,7 +102,7 @@ class Scope:
         if self.every:
             return None
         own = self.place.ids if self.place else frozenset[str]()
-        return own if self.is_group else own | {""}
+        return own if self.is_group and not self.more else own | {""}
 
     def holds(self, place: str) -> bool:
         """Return whether what was said in the place with this id may be given."""
@@ -117,7 +119,7 @@ class Scope:
         name = path.name.partition(".")[0] if path.parent.name == "archive" and path.name.count(".") > 1 else ""
         if name or (name := place_of(file)):
             return self.place is not None and name == self.place.name
-        return not self.is_group or file == "SOUL.md"
+        return not self.is_group or self.more or file == "SOUL.md"
 
     def text(self, file: str, text: str) -> str:
         """Return what may be given of a memory file's text."""
@@ -332,7 +334,16 @@ class Places:
     def scope(self, cwd: str = "", chat: str = "") -> Scope:
         """Return what may be given in a working directory or a chat; an unknown chat is a group all the same."""
         found = self.at(cwd, chat)
-        return Scope(found or (KnownPlace("unknown", "", chats=(chat,)) if chat else None))
+        return self.scope_of(found or (KnownPlace("unknown", "", chats=(chat,)) if chat else None))
+
+    def scope_of(self, place: KnownPlace | None) -> Scope:
+        """Return what may be given in a place; for a group that the settings name, what holds everywhere too."""
+        if place is None or not place.is_group:
+            return Scope(place)
+        from dream.settings import load
+
+        named = load(self._root, using=()).trusted_groups
+        return Scope(place, more=not {place.name, *place.chats}.isdisjoint(named))
 
     def group(self, chat: str) -> str:
         """Note that a key is a chat in which several people write, and return its id.

@@ -14,7 +14,7 @@ from dream.transcripts import parts
 from dream.transcripts.formats.pi import PI, is_pi, pi_says, read_pi
 from dream.transcripts.parts import Json
 from dream.transcripts.source import Head, Place, Reader, Said, Source
-from dream.transcripts.turns import Options, Turns
+from dream.transcripts.turns import SOMEBODY, Options, Turns
 
 MAX_EVENT = 4 << 20  # bytes; OpenClaw compresses no larger one
 _EVENTS, _WINDOWS, _NODES = "transcript_events", "session_windows", "session_nodes"
@@ -86,7 +86,7 @@ def _sender(said: Json, window: Json) -> str | None:
     about = parts.table(said, "__openclaw")
     if window.get("chat_type") not in _SEVERAL or about.get("senderIsOwner") is True:
         return None
-    return parts.text_of(about, "senderName", "senderId") or parts.text_of(said, "senderLabel") or "somebody"
+    return parts.text_of(about, "senderName", "senderId") or parts.text_of(said, "senderLabel") or SOMEBODY
 
 
 OPENCLAW = Reader(

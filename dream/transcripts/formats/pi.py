@@ -1,18 +1,24 @@
 """Session files of pi and of what is built on it, OpenClaw and omp: a header line, then rows that form a tree.
 
 Rows are taken in the order of the file, abandoned branches included: the file only grows, so positions stay.
-Keys begin with `pi:` for all three; nothing in a file tells which of them wrote it."""
+Keys begin with `pi:` for all three; nothing in a file tells which of them wrote it. Beside OpenClaw's files
+`sessions.json` says which session is a group's, by its key: `agent:main:telegram:group:-100883:topic:5`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from dream.models import Message
 from dream.transcripts import parts
 from dream.transcripts.parts import Json
 from dream.transcripts.source import Head, Place, Reader, Said, Source
-from dream.transcripts.turns import Options, Turns
+from dream.transcripts.turns import SOMEBODY, Options, Turns
 
+MAX_STORE = 16 << 20  # bytes of OpenClaw's list of sessions
+_GROUP = re.compile(r"(?:agent:[^:]+:[^:]+:)?(?:group|channel):[^:]+")
 # How the first message of a session begins that a scheduler or another agent started.
 _PI_STARTED_BY_ITSELF = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 
@@ -29,7 +35,8 @@ def is_pi(head: Head) -> bool:
 
 def read_pi(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session; none of a scheduled or sub-agent's one."""
-    turns, session, begun = Turns(options), None, False
+    turns, session, begun = Turns(options, chat=_group_of(source.path)), None, False
+    somebody = SOMEBODY if turns.chat else None
     for record in source.records():
         row = record.value
         if row.get("type") == "session":
@@ -39,13 +46,27 @@ def read_pi(source: Source, options: Options) -> Iterator[Said]:
             continue
         said = parts.table(row, "message")
         at = parts.first(row, "timestamp") or said.get("timestamp")
-        for message in pi_says(said, turns, at, parts.key(row, "id")):
+        for message in pi_says(said, turns, at, parts.key(row, "id"), somebody if said.get("role") == "user" else None):
             alone = message.content.startswith(_PI_STARTED_BY_ITSELF)
             if not begun and message.role == "user" and alone:
                 options.tally.silent += 1
                 return
             begun = True
             yield session, message
+
+
+def _group_of(path: Path) -> str:
+    """Return the key of the group chat that a session file of OpenClaw's is of; "" for none."""
+    store, rows = path.with_name("sessions.json"), None
+    with suppress(OSError):
+        if store.is_file() and store.stat().st_size <= MAX_STORE:
+            rows = parts.opened(store.read_text(encoding="utf-8", errors="replace"))
+    session = path.name.partition(".")[0].partition("-topic-")[0]
+    for key, row in rows.items() if isinstance(rows, dict) else ():
+        group = _GROUP.match(key)
+        if group and isinstance(row, dict) and row.get("sessionId") == session:
+            return group[0]
+    return ""
 
 
 def pi_says(said: Json, turns: Turns, at: object, identity: str | None, name: str | None = None) -> Iterator[Message]:

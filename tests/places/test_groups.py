@@ -1,0 +1,133 @@
+"""Which chats are groups, which of them may see more, and where a live session's words belong."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dream import Dream, Session
+from dream.directory import Workspace
+from dream.settings import Settings
+from dream.transcripts.formats.nanobot import GROUPS, group_of
+from tests.cli.commands import dream
+from tests.places.test_scope import GROUP, Agent
+from tests.transcripts.reading import lines, read
+
+NOW = datetime(2026, 11, 18, 3, tzinfo=UTC)
+SOUL = "# Soul\n\n## Rules\n- Answer in English\n\n## Private\n- Never mention my pregnancy\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, home: Path) -> Workspace:
+    dream("init", tmp_path / "ws")
+    return Workspace.open(tmp_path / "ws")
+
+
+@pytest.mark.parametrize("key", [example for _, example in GROUPS.values()])
+def test_the_key_of_a_nanobot_session_tells_a_group(key: str) -> None:
+    assert key.startswith(group_of(key))
+    assert group_of(key) != ""
+
+
+@pytest.mark.parametrize("key", ["telegram:4711", "slack:D024BE91L", "whatsapp:4366@s.whatsapp.net", "cli:direct", "x"])
+def test_the_key_of_one_person_s_nanobot_session_tells_none(key: str) -> None:
+    assert group_of(key) == ""
+
+
+def nanobot(path: Path, key: str, said: str) -> Path:
+    row = {"role": "user", "content": said, "timestamp": "2026-11-17T09:00:00"}
+    return lines(path, {"_type": "metadata", "key": key, "metadata": {}}, row)
+
+
+def test_a_group_of_nanobot_has_memory_of_its_own_and_nobody_there_is_the_user(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    group = nanobot(tmp_path / "a.jsonl", "telegram:-100883:topic:5", "Our staging server listens on port 7391.")
+    alone = nanobot(tmp_path / "b.jsonl", "telegram:4711", "I live in Graz.")
+    (pair,), _ = read(group)
+    assert (pair[1].chat, pair[1].name) == ("telegram:-100883", "somebody")
+    for path in (group, alone):
+        dream("consolidate", path, "-w", workspace.root)
+    assert dream("run", "-w", workspace.root).status == 0
+    (place,) = workspace.places().all()
+    assert place.chats == ("telegram:-100883",)
+    assert "7391" in workspace.read_file(place.files[1])
+    assert "7391" not in workspace.read_file("memory/MEMORY.md") + workspace.read_file("USER.md")
+    given = dream("context", "--chat", "telegram:-100883", "-w", workspace.root).out
+    assert ("7391" in given, "Graz" in given) == (True, False)
+
+
+def test_what_nanobot_wrote_into_history_itself_belongs_to_its_group(workspace: Workspace) -> None:
+    row = {"cursor": 1, "timestamp": "2026-11-17 09:00", "content": "- Staging listens on port 7391"}
+    path = workspace.root / "memory" / "history.jsonl"
+    path.write_text(json.dumps(row | {"session_key": "telegram:-100883"}) + "\n", encoding="utf-8")
+    dream("run", "-w", workspace.root)
+    (place,) = workspace.places().all()
+    assert place.chats == ("telegram:-100883",)
+    assert "7391" not in workspace.read_file("memory/MEMORY.md")
+
+
+def test_a_group_of_openclaw_s_session_files_is_one(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for name in ("s-1", "s-2"):
+        said = {"role": "user", "content": [{"type": "text", "text": f"Hello from {name}."}]}
+        header = {"type": "session", "id": name, "timestamp": "2026-11-17T09:00:00Z", "cwd": str(folder)}
+        message = {
+            "type": "message",
+            "id": "e1",
+            "parentId": None,
+            "timestamp": "2026-11-17T09:00:01Z",
+            "message": said,
+        }
+        lines(folder / f"{name}.jsonl", header, message)
+    store = {"agent:main:main": {"sessionId": "s-1"}, "agent:main:telegram:group:-17:topic:2": {"sessionId": "s-2"}}
+    (folder / "sessions.json").write_text(json.dumps(store), encoding="utf-8")
+    told = {name: read(folder / f"{name}.jsonl")[0][0][1] for name in ("s-1", "s-2")}
+    assert [(one.chat, one.name) for one in told.values()] == [
+        ("", None),
+        ("agent:main:telegram:group:-17", "somebody"),
+    ]
+
+
+def test_a_trusted_group_is_given_what_holds_everywhere_but_no_private_rule_nor_other_places(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    agent = Agent(workspace, tmp_path)
+    agent.hears("Staging is at port 7391.", at="alpha")
+    agent.dreams("[MEMORY/Facts] Staging is at port 7391 {1}")
+    (workspace.root / "SOUL.md").write_text(SOUL, encoding="utf-8")
+    (workspace.root / "USER.md").write_text("# User\n\n## Person\n- Lives in Graz\n", encoding="utf-8")
+    assert dream("places", "group", GROUP, "-w", workspace.root).status == 0
+    (name,) = [place.name for place in workspace.places().all() if place.is_group]
+
+    def given() -> list[bool]:
+        shown = dream("context", "--chat", GROUP, "-w", workspace.root).out
+        hits = dream("search", "Graz pregnancy port", "--chat", GROUP, "--json", "-w", workspace.root).out
+        return [word in shown + hits for word in ("English", "Graz", "pregnancy", "7391")]
+
+    assert given() == [True, False, False, False]
+    for named in (name, GROUP):
+        (workspace.root / "dream.toml").write_text(f"trusted_groups = {[named]}\n", encoding="utf-8")
+        assert given() == [True, True, False, False]
+    (workspace.root / "dream.toml").write_text('trusted_groups = ["telegram:-1"]\n', encoding="utf-8")
+    assert given() == [True, False, False, False]
+
+
+def test_a_live_session_is_given_a_project_or_a_group_and_a_stopped_one_keeps_it(
+    workspace: Workspace, home: Path
+) -> None:
+    session = Session("api:7", workspace.history, cwd=home / "work" / "crumb")
+    session.add("user", "Always use tabs.")
+    session.cwd, session.group = "", GROUP
+    session.add("user", "Keep answers to three lines.", name="Ruiz")
+    again = Session("api:7", workspace.history)
+    with Dream(workspace, Settings()).consolidator() as consolidator:
+        consolidator.archive(again, now=NOW + timedelta(days=1))
+    places = workspace.places()
+    told = [place.name if (place := places.named(one.place)) else "" for one in workspace.history.after(0)]
+    assert told == ["crumb", "telegram-100883"]
+    assert places.at(cwd=str(home / "work" / "crumb")) is not None
