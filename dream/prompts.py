@@ -16,7 +16,7 @@ from string import Template
 
 from dream.door import contents
 from dream.errors import SettingsError
-from dream.memory import tag
+from dream.memory import MEMBERS, tag
 from dream.models import Entry, EntryLine, Finding, MemoryFile, Message
 
 MAX_PROMPT_CHARS = 32_000  # of a workspace's own prompt file; a larger one is a mistake
@@ -131,9 +131,10 @@ def place(name: str, *, group: bool) -> str:
         return ""
     if group:
         told = (
-            f'The history was said in the group chat "{name}". {own}: what is said here stays here. Whatever a member '
-            "asks of the agent for good, how it should answer, is [SOUL] too, copied from that member's message; what "
-            "is true of a member is [MEMORY], with the name."
+            f'The history was said in the group chat "{name}". {own}: what is said here stays here. What a member '
+            f"asks of the agent for good is SOUL too, copied from that member's message: [SOUL/{MEMBERS}] where it "
+            "only shapes how answers look (language, length, tone, layout), [SOUL/Rules] where it touches people, "
+            "tools, files or money: that waits for a person. What is true of a member is [MEMORY], with the name."
         )
     else:
         told = (
@@ -232,14 +233,16 @@ def changed(items: Sequence[tuple[str, str]]) -> str:
     return "<changed>\n" + "\n".join(map(indented, rows)) + "\n</changed>"
 
 
-def finding(item: Finding, heading: str = "", place: str = "") -> str:
+def finding(item: Finding, heading: str = "", place: str = "", number: str = "") -> str:
     """Render one finding as phase 1 wrote it: `[USER] fact {41,44}`, with a heading `[USER/Plans] fact {41,44}`.
 
     A place's file is named with its folder; in a prompt about that `place` without, and the top ones as everywhere's.
+    `number` is that of the line which it replaces or removes.
     """
     own = tag(item.file).removeprefix(f"places/{place}/") if place else tag(item.file)
     top = " everywhere" if place and own == tag(item.file) != "USER" else ""
-    named = own + ("-REMOVE" if item.remove else "") + top + (f"/{_attribute(heading)}" if heading else "")
+    act = ("-REMOVE" if item.remove else "-REPLACE" if number else "") + (f" {number}" if number else "")
+    named = own + act + top + (f"/{_attribute(heading)}" if heading else "")
     cursors = ",".join(map(str, item.entries))
     return f"[{named}] {defuse(' '.join(item.text.split()))} {{{cursors}}}"
 

@@ -372,7 +372,7 @@ class Editing:
         return text
 
     def _as_said(self, edit: Edit) -> str:
-        """Return new rules as the findings have them, also where the model wrote only a part of the user's sentence."""
+        """Return new rules as the findings have them, also where the model wrote only a part of the user's words."""
         cursors = {cursor for number in edit.findings for cursor in self._finding(number).entries}
         rows = edit.new_text.split("\n")
         for place, row in enumerate(rows):

@@ -1,7 +1,7 @@
 """What the entries of a dream vouch for: their lines with whose voice each is, and the user's own messages.
 
 Code answers three questions of it without understanding: which line of history says most of a line of memory, whose
-voice that is, and at which sentence of the user's a rule points.
+voice that is, and of which words of the user's a rule is a copy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dream.history.messages import KeptMessage, Messages
-from dream.memory import MEMBERS, like, place_of
+from dream.memory import like, place_of
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at, without_notes
@@ -19,7 +19,7 @@ from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, with
 from dream.provenance.voice import names_source, own_text
 from dream.text.words import content_words, without_bullet, without_said_on
 
-REDACTED = "[REDACTED:"  # stands where a secret stood: its sentence is no rule for every session to read
+REDACTED = "[REDACTED:"  # stands where a secret stood: such words are no rule for every session to read
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
 Row = tuple[str, EntryLine]
 
@@ -56,17 +56,17 @@ class BatchEvidence:
         return [one for cursor in sorted(cursors) if cursor in self.heard for one in self.heard[cursor].said]
 
     def asked(self, line: str, cursors: Iterable[int]) -> Copied | None:
-        """Return the sentence of a group's member, not of the user's, that a rule of the group's is a copy of."""
+        """Return the words of a group's member, not of the user's, that a rule of the group's is a copy of."""
         heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard] if self.group else []
         others = [one for entry in heard for one in entry.others if one.by]
         return copied(unnamed(without_said_on(line), {one.by for one in others}), others, self.words)
 
     def rule(self, line: str, cursors: Iterable[int], more: Sequence[OwnText] = ()) -> Copied | None:
-        """Return the user's own sentence that a rule is a copy of, in these entries or in what is given beside them."""
+        """Return the user's own words that a rule is a copy of, in these entries or in what is given beside them."""
         return copied(without_said_on(line), [*self.said(cursors), *more], self.words)
 
     def written(self, finding: Finding, files: Mapping[MemoryFile, str]) -> Copied | None:
-        """Return the user's own sentence for a rule that phase 1 found; None where it points at none.
+        """Return the user's own words for a rule that phase 1 found; None where it is no copy.
 
         A piece of it may be copied from the rule whose place it takes: that is the user's too. It may be copied from
         other rules where all of that one is kept in it.
@@ -85,16 +85,16 @@ class BatchEvidence:
     def in_own_words(
         self, findings: Iterable[Finding], files: Mapping[MemoryFile, str]
     ) -> tuple[tuple[Finding, ...], frozenset[str]]:
-        """Return the findings with the user's own sentence in each rule that points at one, and these sentences."""
+        """Return the findings with the user's own words in each rule that is a copy of them, and these rules."""
         found: list[Finding] = []
         rules: set[str] = set()
         for one in findings:
             rule = like(one.file) == "SOUL.md" and not one.remove
-            sentence = self.written(one, files) if rule else None
-            if sentence is not None and len(sentence.text) <= LONGEST and REDACTED not in sentence.text:
-                text = self.shown(sentence)
+            words = self.written(one, files) if rule else None
+            if words is not None and len(words.text) <= LONGEST and REDACTED not in words.text:
+                text = self.shown(words)
                 rules.add(text)
-                found.append(replace(one, text=text, heading=MEMBERS if self.is_members(sentence) else one.heading))
+                found.append(replace(one, text=text))
             else:
                 found.append(one)
         return tuple(found), frozenset(rules)
@@ -164,6 +164,7 @@ def gather(
     known = {one.entry.cursor: one for one in heard}
     texts = [row for one in known.values() for row, line in one.rows if line.voice in ("user", "agent")]
     texts += [line for text in beside for line in text.splitlines() if not names_source(line)]
+    texts += [one.entry.session or "" for one in known.values()]  # "here" in a chat: [on Telegram]
     texts += [own_text(said.text, facts=True) for one in known.values() for said in one.said]
     return BatchEvidence(known, frozenset(word for text in texts for word in folded(text)), owners, group)
 

@@ -15,11 +15,11 @@ from typing import Literal
 from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone, lines
 from dream.dreaming.evidence import NOTHING_HEARD, REDACTED, BatchEvidence
-from dream.dreaming.markup import FlawName, instructs, normative
-from dream.dreaming.scope import names_something
+from dream.dreaming.markup import FlawName, holds_address, instructs
+from dream.dreaming.scope import holds_path
 from dream.memory import MEMBERS, PRIVATE, like, place_of
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
-from dream.provenance.copied import LONGEST, folded, notes, points_at
+from dream.provenance.copied import LONGEST, notes, points_at
 from dream.settings import Settings
 from dream.text import days
 from dream.text.alike import near_fact, same_fact
@@ -96,7 +96,7 @@ class Protected:
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `evidence`: what the entries vouch for. `rules`: the user's own
-    sentences that the findings point at. `learnt` says when what a line of a file rests on was said. `day` is that of
+    words that the findings copy. `learnt` says when what a line of a file rests on was said. `day` is that of
     the dream. `restored`: facts that a restore or a person took out.
     """
 
@@ -206,7 +206,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """A rule in SOUL.md is a sentence of the user's own; one goes where another takes its place or they end it."""
+    """A rule in SOUL.md is a copy of the user's own words; one goes where another takes its place or they end it."""
     if like(case.edit.file) != "SOUL.md":
         return None
     for line in case.added:
@@ -227,9 +227,9 @@ def _of_member(line: str, case: Case, protected: Protected) -> Verdict | None:
     asked = evidence.asked(fact, case.cursors)
     if asked is None or not fact.startswith(f"{asked.by}: "):
         return None
-    names = {said.by for one in evidence.heard.values() for said in (*one.others, *one.said)}
-    if names_something(asked.text, names):
-        reason = f"{asked.by} asks it, a member of the group, and it names more than how to answer"
+    shapes_form = any(one.heading == MEMBERS for one in case.findings if one.text == fact)
+    if not shapes_form or holds_path(asked.text):
+        reason = f"{asked.by} asks it, a member of the group, and it touches more than how answers look"
         return Verdict("held", "members", f"{reason}: {quoted(line)}")
     rows = [without_bullet(row).strip() for row in case.then.texts[case.edit.file].split("\n")]
     if sum(row.startswith(f"{asked.by}: ") for row in rows) > ASKED:
@@ -240,11 +240,11 @@ def _of_member(line: str, case: Case, protected: Protected) -> Verdict | None:
 def _no_rule(line: str, case: Case, protected: Protected) -> str:
     """Say why a line is no rule of the user's."""
     fact = without_bullet(line).strip()
-    sentence = protected.evidence.rule(fact, case.cursors)
-    if sentence is not None and REDACTED in sentence.text:
-        return "the user's sentence holds a secret"
-    if sentence is not None and len(sentence.text) > LONGEST:
-        return f"the user's sentence has {len(sentence.text)} characters, and a rule may have {LONGEST}"
+    copy = protected.evidence.rule(fact, case.cursors)
+    if copy is not None and REDACTED in copy.text:
+        return "the user's words hold a secret"
+    if copy is not None and len(copy.text) > LONGEST:
+        return f"the rule has {len(copy.text)} characters, and a rule may have {LONGEST}"
     return protected.evidence.doubt(fact, case.cursors)
 
 
@@ -295,9 +295,9 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
     for line in case.added:
         fact = _fact(line)
         source = evidence.source(fact, case.cursors)
-        if source.voice not in ("user", None) and normative(fact):
+        if source.voice not in ("user", None) and holds_address(fact):
             return Verdict(
-                "held", "third-party", f"it says what ought to be, and {_whose(source, evidence)}: {quoted(line)}"
+                "held", "third-party", f"it holds an address, and {_whose(source, evidence)}: {quoted(line)}"
             )
         if instructs(fact) and not _is_said(without_bullet(fact), case, protected):
             return Verdict(
@@ -307,9 +307,8 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def _is_said(fact: str, case: Case, protected: Protected) -> bool:
-    """Return whether a line is a whole sentence of the user's own."""
-    sentence = protected.evidence.rule(fact, case.cursors)
-    return sentence is not None and folded(sentence.text) == folded(fact)
+    """Return whether a line is words of the user's own."""
+    return protected.evidence.rule(fact, case.cursors) is not None
 
 
 def _whose(source: EntryLine, evidence: BatchEvidence) -> str:

@@ -73,11 +73,8 @@ _AS_LATIN = str.maketrans(
 )
 _FOREIGN_WORD = re.compile(r"[^\W\d_]{2,}")
 _SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .·_-]){4,}[^\W\d_](?!\w)")
-_SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
-
-# What a statement that only a third party made may not hold: a wish, a rule, an address to send something to. Far more
-# words than above, for here a false alarm costs a person a look and no more.
 _ADDRESS_SIGN = re.compile(r"@|://|\bwww\.|\[\.\]|[⟦⟧【】<>|]|\{\{|\}\}|\$\{", re.IGNORECASE)
+_SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
 
 
 class Flaw(NamedTuple):
@@ -175,7 +172,7 @@ def heading(line: str) -> str | None:
     return found[1] if found else ("" if _UNDERLINE.match(line) else None)
 
 
-# Tell a line that instructs whoever reads it from one that states a fact, by the rows `orders` and `normative` of
+# Tell a line that instructs whoever reads it from one that states a fact, by the rows `orders` of
 # provenance/cues.toml. Such a line is memory only if the user said it. Rows miss what nobody thought of; that is why
 # SOUL.md, which agents obey, does not rest on them: there every line must be the user's own.
 
@@ -188,7 +185,6 @@ def instructs(line: str) -> bool:
     return any(cues.says("orders", text) for text in {plain, told, as_it_stands})
 
 
-def normative(line: str) -> bool:
-    """Return whether a line says what ought to be, or where to send something, rather than only what is."""
-    texts = (line, folded(line))
-    return any(cues.says("normative", text) or _ADDRESS_SIGN.search(text) for text in texts)
+def holds_address(line: str) -> bool:
+    """Return whether a line holds an address, to which something may be sent, or what one is hidden in."""
+    return any(_ADDRESS_SIGN.search(text) for text in (line, folded(line)))

@@ -38,8 +38,8 @@ FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
 WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
 COPY = (
     "These SOUL lines cannot be written, each for the reason below it. Answer with each of them again, copied word for "
-    "word from one message of the user's (behind `>` in the history); leave it out where the user did not say it. If "
-    "none is left, answer [SKIP]:"
+    "word from one message of the user's (behind `>` in the history), a note in brackets in the talk's words; leave it "
+    "out where the user did not say it. If none is left, answer [SKIP]:"
 )
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
 Hear = Callable[[Entry], Heard]
@@ -134,7 +134,7 @@ def analyse(
             return _without_echoes(answered(answer, cursors, known, brief, name), prompt, page, files, brief)
 
         found = _ask(messages, cursors, model, read)
-        found = _copied_again(found, evidence, files, messages, model, read, name)
+        found = _copied_again(found, evidence, files, messages, model, read, lambda one: _line(one, known, name))
         for line in found.unreadable:
             if leave_out and line.startswith("["):
                 leave_out(line)
@@ -185,28 +185,38 @@ def _copied_again(
     messages: Sequence[ChatMessage],
     model: Model,
     read: Read,
-    place: str,
+    shown: Callable[[Finding], str],
 ) -> Analysis:
     """Ask once more for the rules that are no copy of the user's words; what comes back as none stays as it was."""
     free = [one for one in found.findings if _is_rule(one) and evidence.written(one, files) is None]
     free = [one for one in free if evidence.said(one.entries)]
     if not free or model.name == EMBEDDED:
         return found
-    doubts = [(prompts.finding(one, one.heading, place), evidence.doubt(one.text, one.entries)) for one in free]
-    shown = "\n".join(f"{line}\n{prompts.indented(why)}" for line, why in doubts)
-    said = "\n".join(prompts.finding(one, one.heading, place) for one in found.findings)
-    asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n{shown}")]
+    doubts = [(shown(one), evidence.doubt(one.text, one.entries)) for one in free]
+    again = "\n".join(f"{line}\n{prompts.indented(why)}" for line, why in doubts)
+    taken = {(one.file, one.line) for one in found.findings if one.line and not one.remove}
+    said = "\n".join(shown(one) for one in found.findings if not (one.remove and (one.file, one.line) in taken))
+    asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n{again}")]
     try:
         answer = read(model.complete(asked))
     except (AnswerUnusable, PromptTooLong):
         return found
     findings = list(found.findings)
-    for rule in filter(_is_rule, answer.findings):
-        if evidence.written(rule, files) is not None and free:
-            meant = max(free, key=lambda one: len(content_words(one.text) & content_words(rule.text)))
+    for rule in (one for one in answer.findings if _is_rule(one) and evidence.written(one, files)):
+        if free:
+            words, line = content_words(rule.text), rule.line
+            meant = max(free, key=lambda one: (one.line == line, len(content_words(one.text) & words)))
             free.remove(meant)
             findings[findings.index(meant)] = replace(meant, text=rule.text, entries=rule.entries)
+        elif rule.text not in {one.text for one in findings}:
+            findings.append(replace(rule, line=""))  # one rule came back as two
     return replace(found, findings=tuple(findings))
+
+
+def _line(finding: Finding, known: References, place: str) -> str:
+    """Render a finding as phase 1 writes it, with the number of the line that it replaces or removes."""
+    named = (number for number, row in known.items() if row == (finding.file, finding.line) and number[0] != "W")
+    return prompts.finding(finding, finding.heading, place, next(named, ""))
 
 
 def _is_rule(finding: Finding) -> bool:

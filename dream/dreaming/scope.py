@@ -1,7 +1,8 @@
 """Where a finding holds: in the place where it was said, unless the reader says everywhere and the words allow it.
 
-No list of words decides: a rule stays in its place where the user's sentence names the place, or holds a path or a
-host. What a group's member asks stands in the group's SOUL.md as far as it shapes form; what names anything waits.
+No list of words decides: a rule stays in its place where the user's words name the place, or hold a path or a
+host. What a group's member asks stands in the group's SOUL.md where the reader files it as how answers look; else it
+waits.
 """
 
 from __future__ import annotations
@@ -16,14 +17,12 @@ from dream.memory import like, place_of, public
 from dream.models import Finding, MemoryFile
 from dream.provenance.copied import points_at
 from dream.text.alike import same_fact
-from dream.text.tongues import guess
 from dream.text.words import without_bullet
 from dream.workspace.places import KnownPlace
 
 HEARD = 3  # projects in which a rule was said, for it to be proposed for everywhere
 # What a path, a host, an address or a command is written with: slashes, backquotes, @, and a point or colon in a word.
 _POINTED = re.compile(r"[\\/`@]|\w[.:]\w|(?<!\w)--?\w")
-_CAPITAL = re.compile(r"(?<=[\w,;)] )[A-ZÀ-ÖØ-Þ]\w|[a-zß-öø-ÿ][A-ZÀ-ÖØ-Þ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +81,12 @@ def _may_reach(one: Finding, place: KnownPlace, evidence: BatchEvidence, files: 
 
 def names_place(text: str, place: KnownPlace) -> bool:
     """Return whether a text names a place, or holds a path or a host."""
-    return _POINTED.search(text) is not None or any(points_at(name, text) for name in place.called)
+    return holds_path(text) or any(points_at(name, text) for name in place.called)
 
 
-def names_something(text: str, names: Iterable[str]) -> bool:
-    """Return whether what a member asks names a path, command, number, address or somebody: then it is more than form.
-
-    German writes every noun with a capital, so that there only capitals within a word tell a name.
-    """
-    capitals = [found[0] for found in _CAPITAL.finditer(text)]
-    named = [one for one in capitals if not (one[0].isupper() and guess(text) == "de")]
-    signs = _POINTED.search(text) or any(letter.isdigit() for letter in text)
-    return bool(signs or named or any(name and points_at(name, text) for name in names))
+def holds_path(text: str) -> bool:
+    """Return whether a text holds a path, a host, an address or a command."""
+    return _POINTED.search(text) is not None
 
 
 def repeated(

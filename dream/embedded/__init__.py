@@ -20,6 +20,7 @@ from dream.embedded.analyse import analyse, spoken
 from dream.embedded.sections import Utterance, conversation, files, history, owners, section
 from dream.embedded.statement import history_line
 from dream.errors import ToolsUnsupported
+from dream.memory import MEMBERS
 from dream.reports import Usage
 from dream.text.tokens import estimate
 from dream.text.tongues import is_wide
@@ -69,10 +70,10 @@ def _answer(data: str, limit: int) -> Completion:
     log = _last_section(data, "history")
     if log is None:
         return Completion(UNKNOWN)
-    findings, most = (
-        analyse(files(data), history(log), owners(data), within=section(data, "place") is not None),
-        _characters(limit, log),
-    )
+    place = section(data, "place")
+    group = place is not None and MEMBERS in place
+    findings = analyse(files(data), history(log), owners(data), within=place is not None, group=group)
+    most = _characters(limit, log)
     if len(findings) > most:  # every line counts, so it says that some are cut off
         return Completion(findings[:most], finish="length")
     return Completion(findings)

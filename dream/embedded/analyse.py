@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dream.embedded import read
@@ -12,8 +12,10 @@ from dream.embedded.likeness import shared, supersedes, told_already
 from dream.embedded.sections import LABELS, Dreamt, bullets_of, conversation
 from dream.embedded.statement import New, Pool, Statement, history_line, line, parsed
 from dream.embedded.tongue import tongue
+from dream.memory import MEMBERS
 from dream.models import MemoryFile
 from dream.provenance import cues
+from dream.provenance.copied import points_at
 from dream.provenance.speakers import is_owner, unnamed
 from dream.text.tokens import estimate
 from dream.text.tongues import main, plain
@@ -21,6 +23,7 @@ from dream.text.words import heading, standing
 
 OWN = ("home", "job", "name", "birthday")  # attributes that are the user's own
 STRONGLY = 0.5  # a later statement replaces an earlier one that shares this part of the shorter one's words
+_CAPITAL = re.compile(r"(?<=[\w,;)] )[A-ZÀ-ÖØ-Þ]\w|[a-zß-öø-ÿ][A-ZÀ-ÖØ-Þ]")
 _RAW_HEAD = re.compile(r"\[RAW\] \d+ messages")
 _SECTIONS = {
     "person": "People",
@@ -54,7 +57,12 @@ class _Knowledge:
 
 
 def analyse(
-    files: Mapping[MemoryFile, str], entries: Sequence[Dreamt], owners: Sequence[str] = (), *, within: bool = False
+    files: Mapping[MemoryFile, str],
+    entries: Sequence[Dreamt],
+    owners: Sequence[str] = (),
+    *,
+    within: bool = False,
+    group: bool = False,
 ) -> str:
     """Return the finding lines of a batch, or `[SKIP]`; of several people only the `owners` change rules.
 
@@ -74,6 +82,8 @@ def analyse(
     for new in known.new.values():
         name = section(new.file, new.statement)
         title = standing(files.get(new.file, "").split("\n"), name) or heading(name, talk)
+        if group and new.file == "SOUL.md" and _shapes_form(new.statement, people):
+            title = MEMBERS
         private = new.file == "SOUL.md" and _tells_of_a_life(new.statement)
         out.append(_finding(new.file, line(new.statement), new.cursors, title.lstrip("# "), private=private))
         out += [_finding(file, text, new.cursors, remove=True) for file, text in new.replaces]
@@ -98,6 +108,18 @@ def _tells_of_a_life(said: Statement) -> bool:
     """Return whether a rule tells something of the user's own life, or of people in it: it is shown to no group."""
     known, text = tongue(said.code), plain(said.text)
     return known.has("own", text) or known.has("family", text)
+
+
+def _shapes_form(said: Statement, people: Collection[str]) -> bool:
+    """Return whether what a group's member asks names no number and no person: it shapes how answers look.
+
+    German writes every noun with a capital, so that there only capitals within a word tell a name.
+    """
+    capitals = (found[0] for found in _CAPITAL.finditer(said.text))
+    named = any(not (one[0].isupper() and said.code == "de") for one in capitals)
+    return not (
+        named or any(map(str.isdigit, said.text)) or any(name and points_at(name, said.text) for name in people)
+    )
 
 
 def _statements(entries: Sequence[Dreamt], talk: str) -> Iterator[tuple[int, Statement]]:

@@ -174,7 +174,7 @@ def _spoken(message: Message, people: Collection[str]) -> tuple[Voice, str]:
 def _quoting(
     text: str, line: EntryLine, words: str, messages: Mapping[int, Message], people: Collection[str]
 ) -> EntryLine | None:
-    """Return what a line rests on with the user's sentence that `words` copy; None where they copy none.
+    """Return what a line rests on with the user's `words` as they wrote them; None where they are no copy.
 
     What others said first is the user's where their sentence comes last and says a word of it too: they confirm it.
     Else the line stays whose it was, with their words as its quote.

@@ -1,9 +1,9 @@
-"""The copy check: what a reader copied of a rule points at a sentence of the user's, and that sentence is written.
+"""The copy check: a rule is words that follow each other in one message of the user's, as the message has them.
 
-The reader's words must follow each other in one message whose voice is the user's, `…` between two pieces; letters are
-compared after folding case, width, quotation marks, punctuation and blanks. They only point: what is written is the
-whole sentence as the message has it, so that no condition and no "not" is cut off. A note in square brackets for what
-"here" or "it" means, or for the condition that stands before, is kept where its words were heard.
+`…` stands between two pieces; letters are compared after folding case, width, quotation marks, punctuation and blanks.
+Where a rule begins and ends is the reader's to say: chat has no stops, and what stands beside a rule in one message may
+be a port or a price. A note in square brackets for what "it" means, or for the condition that stands elsewhere, is kept
+where its words were heard.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 from dream.provenance.speakers import unnamed
-from dream.provenance.voice import CUT, own_text, sentences
+from dream.provenance.voice import CUT, own_text
 from dream.text.words import NOT, content_words
 
-LONGEST = 240  # characters of a rule; a longer sentence waits for a person to shorten it
+LONGEST = 240  # characters of a rule; a longer one waits for a person to shorten it
 STANDS_FOR = 3  # words of the message, at the most, that a note may stand for
-TRAILING = 3  # words of a sentence that comes along with the one before: "Never. No exceptions."
 AT_ITS_HEAD = -1  # place of a note that stands before all the copied words
 STEM = 4  # letters that a note's word has in common with a heard one, where it is another form of it
 
@@ -31,9 +29,7 @@ _LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may come as signs of
 _TOKEN = re.compile(rf"{CUT}+|[{_CJK}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
 _GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
-# A sign that may end a sentence, "el jueves 25. nada de", "etc. nada", "ok ? nada", and by itself does not.
-_DOUBTFUL = re.compile(r"(?:(?<=\d)\.|(?<=[^\W\d_]{2})\.|(?<= )[?!])[)\"”’»\]]*(?=\s)")
-_MARK = re.compile(r"^(?:[-*•+–]\s+|\(?\d{1,2}[.)、]\s*(?=\D)|#{1,6}\s+)")
+_BOUND = re.compile(rf"[\s{CUT},;，、；：。！？{_CJK}]")  # ends a word as it is written, with the signs on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +45,14 @@ class OwnText:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The user's sentence that a line points at: `text` is to be written, `by` is who said it."""
+    """The user's words that a line is a copy of: `text` is to be written, `by` is who said it."""
 
     text: str
     by: str = ""
 
 
 def copied(line: str, said: Sequence[OwnText], heard: Collection[str] = frozenset()) -> Copied | None:
-    """Return the user's own sentence that `line` is a copy of, the shortest if several hold it; None where none does.
+    """Return the user's own words that `line` is a copy of, as they wrote them; None where it is none.
 
     `heard` are the folded words that a note in brackets may be made of.
     """
@@ -66,7 +62,7 @@ def copied(line: str, said: Sequence[OwnText], heard: Collection[str] = frozense
     by = ""
     for piece in pieces:
         places = (place for one in said for place in _places(piece, one, heard))
-        best = min(places, key=lambda place: len(place.text), default=None)
+        best = next(places, None)
         if best is None:
             return None
         if best.text not in found:
@@ -112,13 +108,14 @@ def _follows(piece: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _places(piece: str, said: OwnText, heard: Collection[str]) -> Iterator[Copied]:
-    """Yield the sentence that a piece points at in one text, first with its brackets as words, then as notes."""
+    """Yield the words of one text that a piece is a copy of, first with its brackets as words, then as notes."""
     mine = own_text(said.text)
     words = _tokens(mine)
     plain = [word for word, _, _ in _tokens(piece)]
     for at in range(len(words) - len(plain) + 1):
         if [word for word, _, _ in words[at : at + len(plain)]] == plain:
-            yield Copied(_written(mine, words[at][1], words[at + len(plain) - 1][2], ()), said.by)
+            first, last = _with_signs(mine, words[at][1], words[at + len(plain) - 1][2], piece, piece)
+            yield Copied(_written(mine, first, last, ()), said.by)
             return
     found = [note for note in _NOTE.finditer(piece) if note[0] not in mine and _tokens(note[1])]
     edges = [0, *(edge for note in found for edge in note.span()), len(piece)]
@@ -128,6 +125,7 @@ def _places(piece: str, said: OwnText, heard: Collection[str]) -> Iterator[Copie
         return
     if (placed := _with_notes(chunks, notes, words)) is not None:
         first, last, inserted = placed
+        first, last = _with_signs(mine, first, last, texts[0], texts[-1])
         yield Copied(_written(mine, first, last, inserted), said.by)
 
 
@@ -136,7 +134,7 @@ def _with_notes(
 ) -> tuple[int, int, list[tuple[int, str]]] | None:
     """Find chunks in order, a note between two of them standing for up to STANDS_FOR words; where each note belongs.
 
-    One before the first chunk belongs to the head of the sentence.
+    One before the first chunk stands before all.
     """
     plain = [word for word, _, _ in words]
 
@@ -173,62 +171,31 @@ def _has_form(word: str, heard: Collection[str]) -> bool:
     return len(stem) >= STEM and not stem.isdigit() and any(other.startswith(stem) for other in heard)
 
 
+def _with_signs(text: str, first: int, last: int, begun: str, ended: str) -> tuple[int, int]:
+    """Return the ends of a copy with the signs written on its words, and with those that it begins and ends with too.
+
+    `begun` and `ended` are what the reader wrote at both ends: "< 80 characters", "mark guesses with [?]".
+    """
+    signs = begun[: next(iter(_tokens(begun)), ("", 0, 0))[1]].lstrip()
+    first -= len(signs) if text[:first].endswith(signs) else 0
+    signs = ended[max((end for _, _, end in _tokens(ended)), default=len(ended)) :].rstrip()
+    last += len(signs) if text.startswith(signs, last) else 0
+    while first and not _BOUND.match(text, first - 1):
+        first -= 1
+    while last < len(text) and not _BOUND.match(text, last):
+        last += 1
+    return first, last
+
+
 def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]]) -> str:
-    """Return the whole sentence round `text[first:last]`, with its notes, as one line of memory."""
-    spans = [span for span in _sentences(text, first, last) if text[span[0] : span[1]].strip(f"{CUT} \n")]
-    inside = [at for at, (start, end) in enumerate(spans) if start < last and first < end]
-    begin, until = spans[inside[0]][0], spans[inside[-1]][1]
-    behind = inside[-1] + 1
-    if behind < len(spans) and "\n" not in text[begin:until].strip() and text[until - 1] != "\n":
-        more = text[spans[behind][0] : spans[behind][1]]
-        if CUT not in text[until : spans[behind][0] + 1] and _belongs(more):
-            until = spans[behind][1]
-    said, heading = text[begin:until], _announced_by(text, begin)
-    there = folded(f"{heading} {said}")
-    notes = [(at, note) for at, note in notes if not folded(note) <= there]
-    for at, note in sorted(((at, note) for at, note in notes if at != AT_ITS_HEAD), reverse=True):
-        place = max(0, at - begin)
-        rest = said[place:]
+    """Return `text[first:last]`, and its notes, as one line of memory."""
+    said = text[first:last]
+    there = folded(said)
+    kept = [(at, note) for at, note in notes if not folded(note) <= there]
+    for at, note in sorted(((at, note) for at, note in kept if at != AT_ITS_HEAD), reverse=True):
+        rest = said[at - first :]
         blank = "" if rest.lstrip()[:1] in ",.;:!?…，。、；：！？" else " "
-        said = f"{said[:place].rstrip()} [{note}]{blank}{rest.lstrip(' ')}"
-    lines = [_MARK.sub("", line.strip(f" {CUT}"), count=1) for line in said.split("\n")]
-    shown = " / ".join(" ".join(line.replace(CUT, " ").split()) for line in lines if line.strip(f" {CUT}"))
-    head = " ".join(f"[{note}]" for at, note in notes if at == AT_ITS_HEAD)
-    return " ".join(part for part in (heading, head, shown) if part).rstrip(".。 ")
-
-
-def _sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of a text; where a copy of `text[first:last]` begins or ends at a doubtful end, it is one."""
-    ends = [found.end() for found in _DOUBTFUL.finditer(text) if _ends_there(text, found, first, last)]
-    for start, end in sentences(text):
-        edges = [start, *(cut for cut in ends if start < cut < end), end]
-        yield from pairwise(edges)
-
-
-def _ends_there(text: str, sign: re.Match[str], first: int, last: int) -> bool:
-    if sign.end() <= first:
-        after_number = text[sign.start() - 1].isdigit()
-        return (after_number or text[first].islower()) and _TOKEN.search(text, sign.end(), first) is None
-    return text[last - 1].isdigit() and sign.start() == last
-
-
-def _belongs(more: str) -> bool:
-    """Return whether a next sentence belongs to a rule: few words, and no number, which would be a fact of its own."""
-    return 0 < len(_tokens(more)) <= TRAILING and not any(map(str.isdigit, more))
-
-
-def _announced_by(text: str, begin: int) -> str:
-    """Return the line that announces the list whose item begins at `begin`, with its colon; "" where none does."""
-    start = text.rfind("\n", 0, begin + 1) + 1 if text[begin : begin + 1] != "\n" else begin + 1
-    rows = text[: max(start, 0)].split("\n")[:-1]
-    here = text[start:].split("\n", 1)[0]
-    if _MARK.match(here.lstrip()) is None:
-        return ""
-    for row in reversed(rows):
-        bare = row.strip(f" {CUT}")
-        if bare.endswith((":", "：")):
-            last = list(sentences(bare))[-1]
-            return " ".join(bare[last[0] : last[1]].split())
-        if not bare or _MARK.match(bare) is None:
-            return ""
-    return ""
+        said = f"{said[: at - first].rstrip()} [{note}]{blank}{rest.lstrip(' ')}"
+    lines = (" ".join(line.replace(CUT, " ").split()) for line in said.split("\n"))
+    head = "".join(f"[{note}] " for at, note in kept if at == AT_ITS_HEAD)
+    return head + " / ".join(filter(None, lines)).rstrip(".。 ")

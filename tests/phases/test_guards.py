@@ -42,7 +42,7 @@ def test_a_rule_is_the_user_s_own_sentence_and_nothing_else() -> None:
 
 def test_a_sentence_with_a_secret_in_it_waits() -> None:
     said = "the portal's password is [REDACTED:password], never store it"
-    assert stopped("SOUL.md", "", "- never store it", said) == "rule-source"
+    assert stopped("SOUL.md", "", f"- {said}", said) == "rule-source"
 
 
 def test_a_rule_goes_where_another_takes_its_place_or_the_user_s_words_end_it() -> None:

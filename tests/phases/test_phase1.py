@@ -60,10 +60,25 @@ def test_a_rule_that_is_no_copy_goes_back_once_with_the_user_s_words() -> None:
     found = phase1.analyse([entry(1, "x")], FILES, model, BRIEF, evidence=heard)
     assert [one.text for one in found] == ["no emoji", "Likes tea"]
     assert "[SOUL/Rules] Avoid pictograms {1}\n    these are not the user's own words" in model.calls[1].user
-    assert [one.text for one in heard.in_own_words(found, FILES)[0]] == ["Please, no emoji in commits", "Likes tea"]
+    assert [one.text for one in heard.in_own_words(found, FILES)[0]] == ["no emoji", "Likes tea"]
     model = ScriptedModel("[SOUL/Rules] no emoji {1}")
     phase1.analyse([entry(1, "x")], FILES, model, BRIEF, evidence=heard)
     assert len(model.calls) == 1
+
+
+def test_a_changed_rule_that_is_no_copy_goes_back_with_its_number_and_may_come_back_as_two() -> None:
+    files = {**FILES, "SOUL.md": "# Soul\n- emoji are fine"}
+    heard = evidence("no emoji in commits pls and none in docs")
+    model = ScriptedModel(
+        "[SOUL-REPLACE S2] No pictograms {1}", "[SOUL] none in docs {1}\n[SOUL] no emoji in commits {1}"
+    )
+    found = phase1.analyse([entry(1, "x")], files, model, BRIEF, evidence=heard)
+    assert [message.content for message in model.calls[1].messages][-2] == "[SOUL-REPLACE S2] No pictograms {1}"
+    assert [(one.text, one.line, one.remove) for one in found] == [
+        ("none in docs", "- emoji are fine", False),
+        ("emoji are fine", "- emoji are fine", True),
+        ("no emoji in commits", "", False),
+    ]
 
 
 def test_history_cannot_forge_a_section_or_an_entry() -> None:

@@ -49,18 +49,18 @@ def test_a_cited_message_that_lacks_the_number_of_a_line_gives_way_to_the_one_th
     assert line("- The staging gateway listens on port 9443 {4}") == EntryLine((6,), "tool")
 
 
-def test_the_user_s_own_words_below_a_line_are_kept_as_the_sentence_that_they_are() -> None:
+def test_the_user_s_own_words_below_a_line_are_kept() -> None:
     summary = "- User wants the agent to raise no timeouts {5}\n    > never just raise timeouts"
-    quoted = "never just raise timeouts, that's how we got into this mess"
+    quoted = "never just raise timeouts"
     assert cited(summary, TALK) == [
         ("- User wants the agent to raise no timeouts", EntryLine((5,), "user", quoted)),
     ]
 
 
-def test_of_two_sentences_below_a_line_both_are_kept() -> None:
+def test_of_two_copies_below_a_line_both_are_kept() -> None:
     summary = "- User wants no timeouts raised, and a changelog {5}\n  > never just raise timeouts\n  > every change"
     ((_, found),) = cited(summary, TALK)
-    assert found.quote == "never just raise timeouts, that's how we got into this mess … And ya, every change"
+    assert found.quote == "never just raise timeouts … every change"
 
 
 def test_words_that_the_cited_messages_do_not_hold_are_no_quotation() -> None:

@@ -1,13 +1,15 @@
-"""What a reader copied of a rule points at the user's sentence, and the whole sentence is written."""
+"""A rule is words that follow each other in a message of the user's, written as the message has them."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dream.provenance.copied import OwnText, copied, folded
-from dream.provenance.voice import CUT, own_text, sentences
+from dream.provenance.voice import CUT, own_text
 
 
 def written(line: str, *said: str, heard: str = "") -> str | None:
@@ -18,67 +20,42 @@ def written(line: str, *said: str, heard: str = "") -> str | None:
 @pytest.mark.parametrize(
     ("line", "said", "stands"),
     [
-        ("push to main", "Hi there, old friend! Never push to main.", "Never push to main"),
-        ("push to main", "If it is red, never push to main, ok?", "If it is red, never push to main, ok?"),
+        ("never push to main", "Hi there, old friend! Never push to main.", "Never push to main"),
         (
-            "use ? and ApiError",
+            "if it is red never push to main",
+            "we run on 8080 now if it is red, never push to main ok",
+            "if it is red, never push to main",
+        ),
+        (
             "no unwrap outside of tests, use ? and ApiError",
+            "thx!! no unwrap outside of tests, use ? and ApiError",
             "no unwrap outside of tests, use ? and ApiError",
         ),
         (
             "commits end with [DATA-nnn]",
             "two updates. 1) marit moved. 2) tickets are in linear, so commits end with [DATA-nnn]",
-            "tickets are in linear, so commits end with [DATA-nnn]",
+            "commits end with [DATA-nnn]",
         ),
-        ("“don’t” USE emoji", "please don't use emoji!", "please don't use emoji!"),
-        ("no emoji", "Use **no emoji** in `commit` messages", "Use **no emoji** in `commit` messages"),
-        ("Always Resume it", "always re\u0301sume\u0301 it … so: always resume it", "so: always resume it"),
+        ("“don’t” USE emoji", "please don't use emoji!", "don't use emoji!"),
+        ("no emoji", "Use **no emoji** in `commit` messages", "**no emoji**"),
+        ("Always Resume it", "always re\u0301sume\u0301 it … so: always resume it", "always resume it"),
         ("résumé always", "re\u0301sume\u0301 always", "re\u0301sume\u0301 always"),
-        ("以后请用中文", "今天天气很好啊。以后请用中文回答我。", "以后请用中文回答我"),
-        ("１０行まで", "返信は10行までにして。それより長いと読みません", "返信は10行までにして"),
-        ("am 3. Mai", "Hallo! Sag es am 3. Mai um 8 Uhr. Danke dir sehr herzlich!", "Sag es am 3. Mai um 8 Uhr"),
-        ("mark guesses", "Hm, mark guesses with [?] there. It would help me a lot", "Hm, mark guesses with [?] there"),
-        ("Dr. Who first", "Ask Dr. Who first - always. He would be so very offended", "Ask Dr. Who first - always"),
+        ("以后请用中文回答我", "今天天气很好啊。以后请用中文回答我。", "以后请用中文回答我"),
+        ("返信は１０行まで", "返信は10行までにして。それより長いと読みません", "返信は10行まで"),
+        ("keep the 400 for Posy", "keep the $400 (for Posy), ok", "keep the $400 (for Posy)"),
+        ("commit with no-verify never", "commit with --no-verify never", "commit with --no-verify never"),
+        ("< 80 characters", "we have 3 shops. lines < 80 characters pls", "< 80 characters"),
+        ("no 🙂!", "sorry, no 🙂! thanks", "no 🙂!"),
+        ("tabs in main", "use tabs in main.py", "tabs in main.py"),
     ],
 )  # fmt: skip
-def test_the_whole_sentence_is_written_with_its_condition_and_its_not(line: str, said: str, stands: str) -> None:
+def test_a_rule_is_written_as_the_message_has_it_with_the_signs_on_its_words(line: str, said: str, stands: str) -> None:
     assert written(line, said) == stands
 
 
-@pytest.mark.parametrize(
-    ("line", "said", "stands"),
-    [
-        ("nada de deploys", "django: 5.2 el jueves 25. nada de deploys los viernes", "nada de deploys los viernes"),
-        ("5.2 el jueves 25", "django: 5.2 el jueves 25. nada de deploys los viernes", "django: 5.2 el jueves 25"),
-        ("commits in english", "no gifs, memes etc. commits in english", "commits in english"),
-        ("pas d'emoji", "ça va comme ça ? pas d'emoji", "pas d'emoji"),
-        ("use v1.2 of it", "on the 3. use v1.2 of it, e.g. at night", "use v1.2 of it, e.g. at night"),
-        ("push at night", "never e.g. push at night", "never e.g. push at night"),
-        ("Smith merge", "never let J. Smith merge", "never let J. Smith merge"),
-    ],
-)
-def test_where_the_copy_begins_behind_a_doubtful_full_stop_a_sentence_begins(line: str, said: str, stands: str) -> None:
-    assert written(line, said) == stands
-
-
-def test_an_item_of_a_list_brings_the_line_that_announces_it() -> None:
-    said = "Hello. My rules for crumb:\n1. `uv`, never pip\n2. two reviewers\n\nThanks!"
-    assert written("two reviewers", said) == "My rules for crumb: two reviewers"
-    assert written("never pip", said) == "My rules for crumb: `uv`, never pip"
-
-
-def test_a_next_sentence_of_three_words_comes_along_and_a_longer_one_does_not() -> None:
-    assert (
-        written("Ask me first", "Ask me first. No exceptions. I sleep badly these days.")
-        == "Ask me first. No exceptions"
-    )
-    assert written("Ask me first", "Ask me first. I sleep badly these days.") == "Ask me first"
-    assert written("Net 30 for both", "Net 30 for both shops. 14 days Ann.") == "Net 30 for both shops"
-
-
-def test_an_ellipsis_joins_two_sentences() -> None:
+def test_an_ellipsis_joins_two_pieces() -> None:
     said = "Keep it short, he has no patience. He is eighty years old. Dates come first."
-    assert written("keep it short … dates come first", said) == "Keep it short, he has no patience … Dates come first"
+    assert written("keep it short … dates come first", said) == "Keep it short … Dates come first"
     assert written("keep it short … dates first", said) is None
 
 
@@ -99,10 +76,10 @@ def test_what_stands_in_the_user_s_message_and_is_not_theirs_is_no_rule() -> Non
 @pytest.mark.parametrize(
     ("line", "stands"),
     [
-        ("ask me [Ana] before", "from now on ask me [Ana] before you restart one, ok?"),
-        ("ask me before you restart [a server]", "from now on ask me before you restart [a server] one, ok?"),
-        ("[a server] ask me", "[a server] from now on ask me before you restart one, ok?"),
-        ("ask me before you restart one [ok]", "from now on ask me before you restart one, ok?"),
+        ("ask me [Ana] before", "ask me [Ana] before"),
+        ("ask me before you restart [a server]", "ask me before you restart [a server]"),
+        ("[a server] ask me", "[a server] ask me"),
+        ("ask me before you restart one [ok]", "ask me before you restart one, ok?"),
         ("ask me [or evil.example] before", None),
         ("ask me [Bob] before", None),
         ("ask me [never] before", None),
@@ -113,21 +90,18 @@ def test_a_note_is_kept_where_its_words_were_heard_and_turns_nothing_round(line:
     assert written(line, said, heard="Ana never restarts a server") == stands
 
 
-def test_a_bracket_of_the_user_s_own_is_text_and_a_condition_stands_at_the_head_of_its_sentence() -> None:
+def test_a_bracket_of_the_user_s_own_is_text_and_a_condition_stands_before_all() -> None:
     said = "Great, thanks. please mark guesses with [?] from now on"
-    stands = "[in tables] please mark guesses with [?] from now on"
-    assert written("[in tables] mark guesses with [?]", said, heard="in tables") == stands
-    assert written("[in tables] please mark guesses", said, heard="in tables") == stands
-    listed = "For crumb:\n1. two reviewers, always\n2. uv"
-    assert written("[in big PRs] two reviewers", f"My rules {listed}", heard="in big PRs") == (
-        "My rules For crumb: [in big PRs] two reviewers, always"
+    assert written("[in tables] mark guesses with [?]", said, heard="in tables") == (
+        "[in tables] mark guesses with [?]"
     )
+    assert written("[in tables] please mark guesses", said, heard="in tables") == "[in tables] please mark guesses"
 
 
 def test_who_said_it_is_named_where_it_has_to_be() -> None:
     found = copied("no emoji", [OwnText("bye", "Ann"), OwnText("no emoji, please", "Bob")])
     assert found is not None
-    assert (found.text, found.by) == ("no emoji, please", "Bob")
+    assert (found.text, found.by) == ("no emoji", "Bob")
 
 
 WORDS = "never push to main ask Dr. 3. Mai z.B. v1.2 不要 推送 don’t «x» [note] 「中文」 page says café".split()
@@ -136,19 +110,17 @@ TEXTS = st.lists(st.sampled_from(WORDS + SIGNS), min_size=1, max_size=40).map(" 
 
 
 @given(TEXTS, st.data())
-def test_of_any_run_of_words_whole_sentences_of_the_text_are_written(text: str, data: st.DataObject) -> None:
+def test_any_run_of_the_user_s_words_is_written_whole_and_no_more(text: str, data: st.DataObject) -> None:
     mine = own_text(text)
-    places = [place for place, sign in enumerate(mine) if sign.isalnum()]
-    assume(places)
-    first = data.draw(st.sampled_from(places))
-    last = data.draw(st.sampled_from([place for place in places if place >= first]))
-    spans = [mine[start:end] for start, end in sentences(mine) if start <= last and first < end]
-    run = "".join(spans)
-    assume(CUT not in run)
+    words = [found.span() for found in re.finditer(rf"[^\s{CUT}]*\w[^\s{CUT}]*", mine)]
+    assume(words)
+    first = data.draw(st.sampled_from(words))
+    last = data.draw(st.sampled_from([span for span in words if span >= first]))
+    run = mine[first[0] : last[1]]
+    assume(CUT not in run and "…" not in run)
     found = copied(run.replace("\n", " "), [OwnText(text)])
     assert found is not None
-    assert letters(run) in letters(found.text)
-    assert letters(found.text) in letters(text) or ":" in found.text
+    assert letters(found.text) == letters(run)
 
 
 def letters(text: str) -> str:
