@@ -13,6 +13,7 @@ from dream.dreaming.draft import Draft, Edit, EditError, gone, lines, paired, pl
 from dream.dreaming.guards import Case, Protected, Verdict, check
 from dream.memory import PRIVATE, like, public
 from dream.models import HANGS, Finding, MemoryFile, Outcome, State, Voice
+from dream.provenance.copied import points_at
 from dream.provenance.voice import names_source
 from dream.redact import redact
 from dream.settings import Settings
@@ -373,16 +374,13 @@ class Editing:
 
     def _as_said(self, edit: Edit) -> str:
         """Return new rules as the findings have them, also where the model wrote only a part of the user's words."""
-        cursors = {cursor for number in edit.findings for cursor in self._finding(number).entries}
         rows = edit.new_text.split("\n")
         for place, row in enumerate(rows):
             said = without_bullet(row).strip()
             new = said and not row.startswith("#") and row not in edit.old_text.split("\n")
             if new and said not in self._protected.rules:
-                evidence = self._protected.evidence
-                rule = evidence.rule(said, cursors) or evidence.asked(said, cursors)
-                if rule is not None and (shown := evidence.shown(rule)) in self._protected.rules:
-                    rows[place] = f"- {shown}"
+                rules = [rule for rule in self._protected.rules if points_at(said, rule)]
+                rows[place] = f"- {rules[0]}" if len(rules) == 1 else row
         return "\n".join(rows)
 
     def _with_sources(self, edit: Edit) -> str:

@@ -15,11 +15,11 @@ from typing import Literal
 from dream.dreaming import markup
 from dream.dreaming.draft import Draft, Edit, added, gone, lines
 from dream.dreaming.evidence import NOTHING_HEARD, REDACTED, BatchEvidence
-from dream.dreaming.markup import FlawName, holds_address, instructs
+from dream.dreaming.markup import FlawName, instructs, normative
 from dream.dreaming.scope import holds_path
 from dream.memory import MEMBERS, PRIVATE, like, place_of
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
-from dream.provenance.copied import LONGEST, notes, points_at
+from dream.provenance.copied import LONGEST, folded, notes, points_at
 from dream.settings import Settings
 from dream.text import days
 from dream.text.alike import near_fact, same_fact
@@ -295,10 +295,10 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
     for line in case.added:
         fact = _fact(line)
         source = evidence.source(fact, case.cursors)
-        if source.voice not in ("user", None) and holds_address(fact):
-            return Verdict(
-                "held", "third-party", f"it holds an address, and {_whose(source, evidence)}: {quoted(line)}"
-            )
+        told = ("user", None, "other", "agent") if evidence.group else ("user", None)  # a group tells of itself
+        if source.voice not in told and normative(fact):
+            reason = f"it says what ought to be, and {_whose(source, evidence)}"
+            return Verdict("held", "third-party", f"{reason}: {quoted(line)}")
         if instructs(fact) and not _is_said(without_bullet(fact), case, protected):
             return Verdict(
                 "held", "instruction", f"it gives the agent an order, not in the user's words: {quoted(line)}"
@@ -308,7 +308,8 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 def _is_said(fact: str, case: Case, protected: Protected) -> bool:
     """Return whether a line is words of the user's own."""
-    return protected.evidence.rule(fact, case.cursors) is not None
+    copy = protected.evidence.rule(fact, case.cursors)
+    return copy is not None and folded(copy.text) == folded(fact)
 
 
 def _whose(source: EntryLine, evidence: BatchEvidence) -> str:

@@ -172,7 +172,7 @@ def heading(line: str) -> str | None:
     return found[1] if found else ("" if _UNDERLINE.match(line) else None)
 
 
-# Tell a line that instructs whoever reads it from one that states a fact, by the rows `orders` of
+# Tell a line that instructs whoever reads it from one that states a fact, by the rows `orders` and `normative` of
 # provenance/cues.toml. Such a line is memory only if the user said it. Rows miss what nobody thought of; that is why
 # SOUL.md, which agents obey, does not rest on them: there every line must be the user's own.
 
@@ -185,6 +185,6 @@ def instructs(line: str) -> bool:
     return any(cues.says("orders", text) for text in {plain, told, as_it_stands})
 
 
-def holds_address(line: str) -> bool:
-    """Return whether a line holds an address, to which something may be sent, or what one is hidden in."""
-    return any(_ADDRESS_SIGN.search(text) for text in (line, folded(line)))
+def normative(line: str) -> bool:
+    """Return whether a line says what ought to be, or where to send something, rather than only what is."""
+    return any(cues.says("normative", text) or _ADDRESS_SIGN.search(text) for text in (line, folded(line)))

@@ -1,8 +1,9 @@
 """The copy check: a rule is words that follow each other in one message of the user's, as the message has them.
 
 `…` stands between two pieces; letters are compared after folding case, width, quotation marks, punctuation and blanks.
-Where a rule begins and ends is the reader's to say: chat has no stops, and what stands beside a rule in one message may
-be a port or a price. A note in square brackets for what "it" means, or for the condition that stands elsewhere, is kept
+Where a sentence is closed by its sign, no clause of it is cut: the words run on to its commas or ends, and keep their
+"not". Elsewhere a rule begins and ends where the reader says: chat has no stops, and beside a rule stand ports and
+prices. A note in square brackets for what "it" means, or for the condition that stands elsewhere, is kept
 where its words were heard.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dream.provenance.speakers import unnamed
-from dream.provenance.voice import CUT, own_text
+from dream.provenance.voice import CUT, own_text, sentences
 from dream.text.words import NOT, content_words
 
 LONGEST = 240  # characters of a rule; a longer one waits for a person to shorten it
@@ -29,6 +30,9 @@ _LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may come as signs of
 _TOKEN = re.compile(rf"{CUT}+|[{_CJK}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
 _GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
+_CLOSED = re.compile(r"[.!?…。！？][)\"”’»\]」』）]*\s*$")
+_COMMA = re.compile(rf"[,;:](?=\s)|[，、；：]|\s[-–—]+(?=\s)|[\n{CUT}]")
+_MARK = re.compile(r"\s*(?:(?:[-*•+–]|\(?\d{1,2}[.)、]|#{1,6})\s+)?")
 _BOUND = re.compile(rf"[\s{CUT},;，、；：。！？{_CJK}]")  # ends a word as it is written, with the signs on it
 
 
@@ -184,7 +188,20 @@ def _with_signs(text: str, first: int, last: int, begun: str, ended: str) -> tup
         first -= 1
     while last < len(text) and not _BOUND.match(text, last):
         last += 1
-    return first, last
+    return _whole_clauses(text, first, last)
+
+
+def _whole_clauses(text: str, first: int, last: int) -> tuple[int, int]:
+    """Return the ends of a copy moved out to the ends of its clauses, where they stand in closed sentences."""
+    begin, until = first, last
+    for start, end in sentences(text):
+        if _CLOSED.search(text, start, end):
+            if start <= first < end:
+                cut = max((found.end() for found in _COMMA.finditer(text, start, first)), default=start)
+                begin = min(first, _MARK.match(text, cut).end())  # type: ignore[union-attr]
+            if start < last <= end:
+                until = next((found.start() for found in _COMMA.finditer(text, last, end)), end)
+    return begin, until
 
 
 def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]]) -> str:

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from dream.dreaming.markup import instructs
+from dream.dreaming.markup import instructs, normative
 from dream.provenance import cues
 
 TABLE = tomllib.loads((Path(cues.__file__).parent / "cues.toml").read_text(encoding="utf-8"))
@@ -45,3 +45,8 @@ def test_every_row_can_be_looked_for(kind: cues.Cue) -> None:
 )
 def test_an_order_to_the_agent_is_known_in_every_language_of_the_table(order: str) -> None:
     assert instructs(order)
+
+
+def test_what_ought_to_be_is_told_from_what_is() -> None:
+    assert normative("Los correos siempre van a eve@example.com")
+    assert not normative("Staging listens on port 8080")

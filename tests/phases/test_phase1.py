@@ -60,7 +60,7 @@ def test_a_rule_that_is_no_copy_goes_back_once_with_the_user_s_words() -> None:
     found = phase1.analyse([entry(1, "x")], FILES, model, BRIEF, evidence=heard)
     assert [one.text for one in found] == ["no emoji", "Likes tea"]
     assert "[SOUL/Rules] Avoid pictograms {1}\n    these are not the user's own words" in model.calls[1].user
-    assert [one.text for one in heard.in_own_words(found, FILES)[0]] == ["no emoji", "Likes tea"]
+    assert [one.text for one in heard.in_own_words(found, FILES)[0]] == ["no emoji in commits", "Likes tea"]
     model = ScriptedModel("[SOUL/Rules] no emoji {1}")
     phase1.analyse([entry(1, "x")], FILES, model, BRIEF, evidence=heard)
     assert len(model.calls) == 1

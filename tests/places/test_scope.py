@@ -95,7 +95,7 @@ def test_a_rule_for_everywhere_names_nothing_of_its_place(agent: Agent) -> None:
         "[SOUL everywhere/Rules] everywhere keep /srv/build clean {2}"
     )
     assert agent.lines("SOUL.md") == ["- In every project: no emojis"]
-    kept = ["- Everywhere, run make lint in crumb first", "- everywhere keep /srv/build clean"]
+    kept = ["- Everywhere, run make lint in crumb first", "- And everywhere keep /srv/build clean"]
     assert agent.lines("places/crumb/SOUL.md") == kept
 
 
