@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +15,7 @@ from dream.directory import Workspace
 from dream.dreaming import findings
 from dream.dreaming.draft import Edit, EditError, added, end_of_section, gone, lines, paired, plain_ends, replaced
 from dream.errors import AnswerUnusable, UsageError
+from dream.memory import like, place_of
 from dream.models import FORGET, IMPORTS, MemoryFile, Outcome, Proposal, Rejected
 from dream.text.safe import clean
 from dream.text.words import standing, without_bullet
@@ -23,6 +24,7 @@ from dream.versions import log, read_all, transaction
 from dream.versions.log import ChangeKind
 from dream.workspace import files, review_files
 from dream.workspace.lock import run_lock
+from dream.workspace.places import EVERYWHERE
 
 EDITED = "edited and accepted"
 UNSEEN = "it would forget for good; `dream review` shows what, and `dream review accept` with its number does it"
@@ -166,9 +168,22 @@ def _accepted(workspace: Workspace, parts: Sequence[ChosenPart], instead: str | 
     changes: dict[str, bytes | None] = {
         file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
     }
+    changes |= _copies_gone([one.new_text for one in done if one.guard == EVERYWHERE], found)
     word = "accepted" if instead is None else EDITED
     sha = _commit(workspace, changes, found, done, left, word, now)
     return Decided(tuple(done), tuple(misfits), sha)
+
+
+def _copies_gone(accepted: Iterable[str], found: Mapping[str, bytes]) -> dict[str, bytes | None]:
+    """Return the rules of projects without the lines that were accepted for everywhere: there they apply anyway."""
+    lines = {line.strip() for text in accepted for line in text.splitlines() if line.startswith("- ")}
+    changes: dict[str, bytes | None] = {}
+    for file in (path for path in found if lines and place_of(path) and like(path) == "SOUL.md"):
+        rows = found[file].decode("utf-8", "replace").splitlines(keepends=True)
+        kept = [row for row in rows if row.strip() not in lines]
+        if kept != rows:
+            changes[file] = "".join(kept).encode("utf-8")
+    return changes
 
 
 def reject(

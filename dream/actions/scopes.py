@@ -92,7 +92,10 @@ def merge(workspace: Workspace, name: str, into: str, *, now: datetime, locked: 
     """Let a place be another one from now on: its lines, paths and remotes go there. Raises as `rename` does."""
 
     def deed(places: Places, found: Mapping[str, bytes]) -> Files:
-        place, other = _named(places, name), _named(places, into)
+        other = _named(places, into)
+        if name.casefold() in places.lost():  # a folder whose place was renamed in the file
+            return _carried(found, {name: other.name}, workspace)
+        place = _named(places, name)
         if place == other or place.is_group != other.is_group:
             raise UsageError(
                 "A place is merged into another of its kind: a project into a project, a chat into a chat."

@@ -161,7 +161,8 @@ def _places(workspace: Workspace) -> list[str]:
     groups = sum(place.is_group for place in known.all())
     bots = groups and any((workspace.root / name).exists() for name in BOTS)
     told = "a bot that reads SOUL.md, USER.md and MEMORY.md here by itself shows them in its group chats too"
-    return [*asked, *([f"{told}: docs/places.md"] if bots else [])]
+    lost = [places.orphaned(name) for name in known.lost()]
+    return [*asked, *lost, *([f"{told}: docs/places.md"] if bots else [])]
 
 
 def _files(workspace: Workspace, settings: Settings, problems: list[str]) -> dict[MemoryFile, FileSize]:

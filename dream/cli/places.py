@@ -11,7 +11,7 @@ import click
 from dream.actions import drop, scopes
 from dream.cli import group, output, show
 from dream.errors import UsageError
-from dream.workspace.places import question
+from dream.workspace.places import orphaned, question
 
 if TYPE_CHECKING:
     from dream.actions.scopes import PlaceRow
@@ -47,6 +47,8 @@ def places_command(context: click.Context, directory: Path | None, as_json: bool
         return
     for one in found:
         _show(one)
+    for name in workspace.places().lost():
+        output.say(orphaned(name), colour="yellow", fold=True)
     for path in barred:
         output.say(f"never read: {path}")
     if not found:

@@ -59,6 +59,8 @@ GUARDS: Mapping[str, str] = {
     "third-party": "Somebody else said it, not you.",
     "unfounded": "What was said does not bear it out.",
     "hangs": "Something else changed that it rested on.",
+    "everywhere": "You said it in several projects; accepted, it applies in all of them.",
+    "members": "A member of a group asked for it, and it names more than how to answer.",
     "older": "It is older than what stands there.",
     "entry": "An entry of history could not be dreamt.",
     "forget": "You asked in a talk to forget it; dream review accept on a terminal shows what goes.",

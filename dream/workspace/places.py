@@ -136,6 +136,14 @@ def question(name: str, other: str, shared: str) -> str:
     )
 
 
+def orphaned(name: str) -> str:
+    """Say that a folder holds memory of no place, and what to do."""
+    return (
+        f"places/{name} holds memory that is given nowhere: no place in places/places.toml has that name. "
+        f"`dream places merge {name} PLACE` gives it to a place"
+    )
+
+
 def reason(other: str, shared: str) -> str:
     """Return why a project may be the same as another."""
     return f"has the git remote of {other}" if shared == "remote" else f"lies where {other} was, with another remote"
@@ -229,8 +237,15 @@ class Places:
 
     def named(self, key: str) -> KnownPlace | None:
         """Return the place with this id; None for "". One that the file has lost is named by its id."""
-        found = next((place for place in self._known if key in (place.id, *place.also)), None)
+        if key and not any(key in place.ids for place in self._known):  # another process may have noted it meanwhile
+            self._known = list(_read(self._path))
+        found = next((place for place in self._known if key in place.ids), None)
         return found or (KnownPlace(key, key) if key else None)
+
+    def lost(self) -> list[str]:
+        """Return the names of folders with memory of no place: whoever renames a place in the file leaves one."""
+        known = {place.name.casefold() for place in self._known}
+        return sorted(name for name in self._left() if name not in known)
 
     def by_name(self, name: str) -> KnownPlace | None:
         """Return the place of this name, in whatever capitals."""

@@ -13,6 +13,7 @@ import pytest
 from dream.directory import Workspace
 from dream.mcp import Where
 from dream.models import NewEntry
+from dream.workspace.lock import run_lock
 from tests.cli.commands import dream
 from tests.mcp.test_server import call
 from tests.sources.test_places import row
@@ -143,6 +144,38 @@ def test_a_restore_over_a_rename_leaves_no_line_for_the_next_place_of_that_name(
     (workspace.root / "places" / "delta" / "SOUL.md").write_text("- Always use tabs.\n")
     refused = dream("places", "rename", "beta", "delta", "-w", workspace.root)
     assert (refused.status, "is not known any more" in refused.err) == (2, True)
+
+
+def test_lines_of_a_place_that_was_renamed_in_the_file_are_named_and_brought_back(
+    workspace: Workspace, home: Path
+) -> None:
+    path = workspace.root / "places" / "places.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('"beta"', '"gamma"'), encoding="utf-8")
+    for command in ("status", "places"):
+        assert "places/beta holds memory that is given nowhere" in " ".join(
+            dream(command, "-w", workspace.root).out.split()
+        )
+    assert dream("places", "merge", "beta", "gamma", "-w", workspace.root).status == 0
+    assert "four spaces" in dream("context", "-w", workspace.root, cwd=home / "work" / "beta").out
+    assert "given nowhere" not in dream("status", "-w", workspace.root).out
+
+
+def test_a_place_is_not_renamed_while_a_dream_runs_and_one_that_is_noted_meanwhile_is_known(
+    workspace: Workspace, home: Path
+) -> None:
+    with run_lock(workspace.private, "dream run", now=NOW):
+        places = workspace.places()  # as a run has read them
+        assert dream("places", "rename", "beta", "gamma", "-w", workspace.root).status == 4
+        dream("note", "The oven runs on gas.", "-w", workspace.root, cwd=repository(home / "work" / "oven"))
+        (noted,) = [entry.place for entry in workspace.history.after(0) if entry.kind == "note"]
+        found = places.named(noted)
+    assert (found and found.name) == "oven"
+    assert dream("places", "rename", "beta", "gamma", "-w", workspace.root).status == 0
+
+
+def repository(folder: Path) -> Path:
+    (folder / ".git").mkdir(parents=True)
+    return folder
 
 
 def test_forgetting_what_a_project_is_called_keeps_its_place_and_says_so(workspace: Workspace, home: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dream import Dream, Session, pipeline
+from dream.actions import review
 from dream.consolidate.consolidator import Consolidator
 from dream.consolidate.talk import Talk
 from dream.directory import Workspace
@@ -137,6 +138,9 @@ def test_what_is_said_in_three_projects_is_proposed_for_everywhere_with_its_sour
     assert (waiting.file, waiting.guard) == ("SOUL.md", "everywhere")
     assert all(f"places/{name}/SOUL.md:" in waiting.reason for name in ("alpha", "beta", "gamma"))
     assert agent.lines("SOUL.md") == []
+    review.accept(agent.workspace, [1], now=NOW)
+    assert agent.lines("SOUL.md") == ["- Write commit messages in English"]
+    assert [agent.lines(f"places/{name}/SOUL.md") for name in ("alpha", "beta", "gamma")] == [[], [], []]
 
 
 def test_a_private_rule_stands_below_its_heading(agent: Agent) -> None:
