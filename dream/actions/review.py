@@ -174,12 +174,12 @@ def _accepted(workspace: Workspace, parts: Sequence[ChosenPart], instead: str | 
     return Decided(tuple(done), tuple(misfits), sha)
 
 
-def _copies_gone(accepted: Iterable[str], found: Mapping[str, bytes]) -> dict[str, bytes | None]:
+def _copies_gone(accepted: Iterable[str], found: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
     """Return the rules of projects without the lines that were accepted for everywhere: there they apply anyway."""
     lines = {line.strip() for text in accepted for line in text.splitlines() if line.startswith("- ")}
     changes: dict[str, bytes | None] = {}
     for file in (path for path in found if lines and place_of(path) and like(path) == "SOUL.md"):
-        rows = found[file].decode("utf-8", "replace").splitlines(keepends=True)
+        rows = (found[file] or b"").decode("utf-8", "replace").splitlines(keepends=True)
         kept = [row for row in rows if row.strip() not in lines]
         if kept != rows:
             changes[file] = "".join(kept).encode("utf-8")
