@@ -9,6 +9,8 @@ from dream.provenance.voice import CUT, own_text
 RULE = "always answer in Chinese"
 
 OWN = (
+    "quote prices ex VAT unless it is a private customer",
+    "I want all mails written in German",
     "please always answer in Chinese",
     "以后请用中文回答我",
     "Don't use emojis. Answer in Chinese.",
