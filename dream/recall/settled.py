@@ -85,7 +85,7 @@ def _head(workspace: Workspace) -> str:
 
     directory = gitdir.find(workspace.root, workspace.private)
     named = head_of(directory) if directory else ""
-    return gitdir.branches(directory).get(named, "") if directory and named else ""
+    return gitdir.sha_of(directory, named) if directory and named else ""
 
 
 def _take_in(known: HeldUntil, deed: Deed, workspace: Workspace) -> None:

@@ -144,35 +144,26 @@ def lost_head(git_dir: Path) -> str:
     head = head_of(git_dir)
     if not head:
         return "HEAD is damaged: it names no version"
-    found = branches(git_dir)
-    if not head.startswith("refs/heads/") or found.get(head):
+    if not head.startswith("refs/heads/") or sha_of(git_dir, head):
         return ""
-    if head in found:
+    if text(git_dir / head):
         return f"{head} is damaged: it names no version"
     before, _ = logged(git_dir, head)
     return f"{head} is gone, though logs/{head} tells of versions" if before.strip("0") else ""
 
 
-def branches(git_dir: Path) -> dict[str, str]:
-    """Return the sha of each branch, "" of one whose file holds no sha."""
-    found = {}
-    loose = [Path(place, name) for place, _, names in os.walk(git_dir / "refs" / "heads") for name in names]
-    for path in loose:  # before the packed ones: git packs a ref and removes the loose one then
-        held = text(path).strip()
-        is_sound = SHA.fullmatch(held) or SYMBOLIC.fullmatch(held)
-        if not path.name.endswith(".lock"):
-            found[str(path.relative_to(git_dir))] = held if is_sound else ""
-    for line in text(git_dir / "packed-refs").splitlines():
-        sha, _, name = line.partition(" ")
-        if SHA.fullmatch(sha) and name.startswith("refs/heads/"):
-            found.setdefault(name, sha)
-    return found
+def sha_of(git_dir: Path, ref: str) -> str:
+    """Return the sha that a branch names, or the ref that it stands for; "" where it names none."""
+    held = text(git_dir / ref).strip()
+    if SHA.fullmatch(held) or SYMBOLIC.fullmatch(held):
+        return held
+    packed = (line.partition(" ") for line in text(git_dir / "packed-refs").splitlines())
+    return "" if held else next((sha for sha, _, name in packed if name == ref and SHA.fullmatch(sha)), "")
 
 
 def logged(git_dir: Path, ref: str) -> tuple[str, str]:
     """Return the shas before and after the last move of `ref` in git's log of it, "" where there is none."""
-    lines = text(git_dir / "logs" / ref).splitlines()
-    for line in reversed(lines):
+    for line in reversed(text(git_dir / "logs" / ref).splitlines()):
         before, _, rest = line.partition(" ")
         after = rest.partition(" ")[0]
         if SHA.fullmatch(before) and SHA.fullmatch(after):
@@ -318,16 +309,13 @@ def rewrite_head(store: GitStore, directory: Path) -> bool:
     The old content is kept beside it, as head-set-aside and branch-set-aside.
     """
     check_reach(store.root, directory)
-    found = {name: sha for name, sha in branches(directory).items() if sha}
-    _, newest = logged(directory, "HEAD")
     branch = head_of(directory)
     if not branch:
-        at_newest = [name for name, sha in found.items() if sha == newest]
-        branch = min(at_newest or found or [MAIN], key=lambda name: (name != MAIN, name))
+        branch = MAIN
         _set_aside(directory / "HEAD", directory / "head-set-aside")
         replace_file(directory / "HEAD", f"ref: {branch}\n".encode())
-    if branch not in found:
-        sha = logged(directory, branch)[1] or newest
+    if not sha_of(directory, branch):
+        sha = logged(directory, branch)[1] or logged(directory, "HEAD")[1]
         try:
             Git(store.root, directory).run("cat-file", "-e", f"{sha}^{{commit}}")
         except GitError:
