@@ -91,7 +91,7 @@ class Settings:
     consolidator_model: str | None = None
     phase1_model: str | None = None
     phase2_model: str | None = None
-    embedding_model: str | None = None  # for search by meaning too: a LiteLLM embedding model, or "static" (an extra)
+    embedding_model: str | None = None  # for search by meaning too: a LiteLLM embedding model
     fallbacks: tuple[str, ...] = ()  # tried in this order when a model is unavailable
     api_base: str | None = None
     api_key: str | None = None

@@ -1,7 +1,7 @@
-"""Where `dream`, `dream-log` and `dream-restore` start: the hooks of agents first of all, then the commands.
+"""Start `dream`, `dream-log` and `dream-restore`; agents' hooks are answered before any command is loaded.
 
-An agent ends its hooks soon after it has asked them, whatever they still do. So what a hook asks for is looked at
-before any command is loaded, and nothing that takes time is imported until the agent has its answer.
+An agent kills a hook that takes long. So nothing slow is imported before the agent has its answer, and slow work goes
+on in a process of its own.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dream.workspace.places import Scope
 
-LOG = "hook.log"  # in .dream/: what such processes print
-TOKENS = 4_000  # of context; a twentieth of a small window of today, and all of the three files for most people
-LOG_BYTES = 1 << 18  # of the log; a larger one is begun anew
-AT = re.compile(r"(?<!\\)@")  # Gemini CLI sends the file that stands behind it, also in what a hook says; `\@` is text
+LOG = "hook.log"  # in .dream/: the output of processes that work in the background
+TOKENS = 4_000  # of context: a twentieth of a small window, and for most people all of the three files
+LOG_BYTES = 1 << 18  # of the log; a larger one is emptied first
+AT = re.compile(r"(?<!\\)@")  # Gemini CLI replaces `@path` by the file, also in a hook's output; `\@` is text
 
 
 def check_system() -> None:
@@ -30,14 +30,14 @@ def check_system() -> None:
 
 
 def main() -> None:
-    """Run `dream`; a hook is answered, or works on in the background, before anything else is loaded.
+    """Run `dream`; a hook is answered, or goes on in the background, before anything else is loaded.
 
     A hook of a client that `dream` itself asks as a model (DREAM_CALL) ends at once: it would read its own calls.
     """
     check_system()
     if os.environ.get("DREAM_CALL") and "--hook" in sys.argv:
         return
-    if hook_left(os.environ) or prompt_answered(os.environ):
+    if detach_hook(os.environ) or answer_prompt(os.environ):
         return
     from dream.cli import group
 
@@ -60,14 +60,14 @@ def main_restore() -> None:
     group.finish(group.loaded("restore"), "dream-restore")
 
 
-# What a prompt brings to mind, and work in a process of its own.
+# Hooks: memory for a prompt, and consolidation in the background.
 
 
-def leave(private: Path) -> bool:
-    """Go on in a process of its own, in a session of its own, that prints to the log in `private`.
+def detach(private: Path) -> bool:
+    """Fork a background process in a session of its own, whose output goes to the log in `private`.
 
-    Returns True in that process, whose standard input is empty, and False in the one that was called, which has
-    nothing left to do: whatever ends it, or its group, does not end the other.
+    Returns True in the background process, whose standard input is empty, and False in the foreground one, which has
+    nothing left to do. A signal to the foreground process or its group does not reach the background one.
     """
     from dream.door import check_folder, open_file
 
@@ -79,7 +79,7 @@ def leave(private: Path) -> bool:
         os.close(log)
         return False
     os.setsid()
-    os.nice(5)  # of several that end at once, none is to slow the next one down
+    os.nice(5)  # so that several at once do not slow down the person's work
     nowhere = os.open(os.devnull, os.O_RDONLY)
     for number, place in enumerate((nowhere, log, log)):
         os.dup2(place, number)
@@ -87,11 +87,11 @@ def leave(private: Path) -> bool:
     return True
 
 
-def hook_left(environ: Mapping[str, str]) -> bool:
-    """Leave, where this is `dream consolidate --hook --detach`, and tell whether the called process is done with it.
+def detach_hook(environ: Mapping[str, str]) -> bool:
+    """Detach `dream consolidate --hook --detach`; return True in the foreground process, which is done then.
 
-    The process that goes on finds what the agent said on its standard input. Where anything is not as it should be,
-    nothing is done: the command itself says what is wrong.
+    The background process has the agent's JSON as its standard input. Any error is left to the command itself, which
+    reports it.
     """
     words = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
     if not {"consolidate", "--hook", "--detach"} <= set(words) or {"-h", "--help"} & set(words) or sys.stdin is None:
@@ -106,7 +106,7 @@ def hook_left(environ: Mapping[str, str]) -> bool:
         sys.stdin = io.TextIOWrapper(io.BytesIO(said), "utf-8")
         if root is None or not locate.is_workspace(root) or b'"transcript_path"' not in said:
             return False
-        if not leave(root / ".dream"):
+        if not detach(root / ".dream"):
             return True
     except (DreamError, OSError):
         return False
@@ -114,10 +114,10 @@ def hook_left(environ: Mapping[str, str]) -> bool:
     return False
 
 
-def prompt_answered(environ: Mapping[str, str]) -> bool:
-    """Answer, where this is `dream context --hook`, and tell whether it was.
+def answer_prompt(environ: Mapping[str, str]) -> bool:
+    """Answer `dream context --hook`; return False where another command was called.
 
-    Whatever goes wrong is one sentence on stderr: a person's prompt waits for this, and goes on without it.
+    An error is one sentence on stderr, and the prompt goes on without memory: a person is waiting.
     """
     words = sys.argv[1:]
     if not {"context", "--hook"} <= set(words) or {"-h", "--help"} & set(words):
@@ -127,7 +127,7 @@ def prompt_answered(environ: Mapping[str, str]) -> bool:
 
 
 def answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bool) -> None:
-    """Print what the hook on standard input is to tell; with `as_json` as Gemini CLI and Copilot CLI read it."""
+    """Print the answer to the hook on standard input; `as_json` in the format of Gemini CLI and Copilot CLI."""
     from dream.errors import DreamError
 
     try:
@@ -154,7 +154,7 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
         raise UsageError('A hook\'s JSON was expected on standard input, like {"prompt": "…", "cwd": "…"}.') from None
     if not all(isinstance(text, str) for text in (prompt, cwd, session, chat)):
         raise UsageError("The prompt, cwd, chat and session_id of a hook's JSON have to be texts.")
-    if "<hook_context>" in prompt:  # what Gemini CLI was told by the hook before, which nobody asks
+    if "<hook_context>" in prompt:  # Gemini CLI puts a hook's last output before the prompt
         from dream.transcripts import clean
 
         prompt = clean.said(prompt)
@@ -178,7 +178,7 @@ def _answer(named: Path | str | None, environ: Mapping[str, str], *, as_json: bo
         sys.stdout.flush()
     indexed = kept.is_indexed()
     kept.index.close()
-    if not indexed and leave(root / ".dream"):
+    if not indexed and detach(root / ".dream"):
         from dream.directory import Workspace
 
         kept.take_in(Workspace.open(root))
@@ -198,7 +198,7 @@ def _all(root: Path, scope: Scope) -> str:
 
 
 def _workspace(words: list[str]) -> str | None:
-    """Find what `-w` names, in each of the forms that click takes; the last one counts."""
+    """Return the value of `-w`, in each form that click accepts; the last one counts."""
     named = None
     for word, following in zip(words, [*words[1:], None], strict=True):
         if word in ("-w", "--workspace"):

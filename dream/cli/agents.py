@@ -1,4 +1,4 @@
-"""`dream context`, `note`, `search`, `get` and `mcp`: what agents and their clients use, and people too."""
+"""`dream context`, `note`, `search`, `get` and `mcp`: for agents, their clients, and people."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def context_command(
 
 
 def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
-    """Print the text for an agent; where the workspace was named, it has to name it too."""
+    """Print the instructions for an agent; they name the workspace if -w did."""
     from dream import prompts
 
     text = prompts.load("guide", workspace.prompts).rstrip()
@@ -172,14 +172,14 @@ def mcp_command(read_only: bool, chat: str, cwd: Path | None, everywhere: bool, 
         output.problem("Waiting for an MCP client on standard input; Ctrl-D ends it.")
     from dream import mcp
 
-    # Clients end a server so. Python would wait first, for the thread that reads the client's next line.
+    # Clients end a server by SIGINT. Python would first wait for the thread that reads the client's next line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     begun = mcp.answer(read_only=read_only)
     if begun is None:
         return
     try:
         group.open_workspace(directory)
-    except DreamError as error:  # the agent is told at each call, until it is mended
+    except DreamError as error:  # each call reports it to the agent until it is mended
         output.problem(str(error))
     from dream.mcp import calls
 

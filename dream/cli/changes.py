@@ -1,4 +1,4 @@
-"""`dream log`, `why`, `restore`, `drop` and `forget`: what changed in memory, whence, and taking it back."""
+"""`dream log`, `why`, `restore`, `drop`, `check` and `forget`: what changed in memory, why, and undoing it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _change_line(change: Change) -> None:
 
 
 def _spent(workspace: Workspace, settings: Settings) -> None:
-    """Close the list with what the day and the month have cost, whatever came of it; nothing where all was free."""
+    """Print the cost of the day and the month, unless all was free."""
     from dream.workspace.bills import Bills
 
     spent = Bills(workspace.private).spent(group.now(), settings.zone())
@@ -162,7 +162,7 @@ def _tell_reason(one: Reason) -> None:
 
 
 def _absent(workspace: Workspace, text: str) -> None:
-    """Say that memory does not say it, and whether it is about to."""
+    """Print that no line says it, and which entries that are not dreamt yet do."""
     from dream.actions.why import waiting
 
     output.say("No line of memory says that.")
@@ -223,7 +223,7 @@ def restore_command(
     restoring = partial(restore, workspace, sha or "", mode=mode, forget=forget)
     if batch:
         restoring = partial(restore_batch, workspace, batch, forget=forget)
-    # 1. What would be undone, where that is asked for or a person is there to be asked.
+    # 1. Show what would be undone, for --dry-run or before asking a person.
     if dry_run or (group.somebody_answers() and not (yes or as_json)):
         preview = restoring(dry_run=True, now=group.now())
         _show_restored(preview, preview=True, as_json=as_json)
@@ -485,7 +485,7 @@ def _headline(done: Forgotten) -> str:
 
 
 def show_forgotten(done: Forgotten, *, as_json: bool = False) -> None:
-    """Show what was forgotten, or would be."""
+    """Print what was forgotten, or would be."""
     if as_json:
         output.emit(_forgotten(done))
         return
@@ -510,7 +510,7 @@ def show_forgotten(done: Forgotten, *, as_json: bool = False) -> None:
 
 
 def show_taken(done: Forgotten) -> None:
-    """Show the statements that go, each with what its line or message reads then."""
+    """Print the statements that are deleted, each with what its line or message reads afterwards."""
     for number, (one, after) in enumerate(done.taken, 1):
         output.say(f"  {number}. {one.cite}: {one.text}", fold=True)
         output.say(f"     then reads: {after}" if after else "     goes as a whole", fold=True)

@@ -1,4 +1,4 @@
-"""`dream connect`: from nothing to an agent that remembers, in one command."""
+"""`dream connect`: connect agents' clients with memory in one command."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def connect_command(
 
         wish = NativeWish(file, tracked, remove, dry_run, yes, as_json)
         return _instead(directory, names, wish, native=native or bool(file) or tracked)
-    # 1. What is to change: the clients' files, and in the workspace, which may have to be made, what it reads.
+    # 1. Work out the changes: the clients' files, and the sources of the workspace, which may have to be made.
     root = None if remove else _root(directory)
     found = [(name, connect.changes(name, Path.home(), os.environ, _program(), root)) for name in names]
     every = [change for _, changes in found for change in changes]
@@ -78,7 +78,7 @@ def connect_command(
     if not as_json:
         _show(found, remove=remove)
         _show_workspace(root, missing)
-    # 2. A person says yes to what was shown.
+    # 2. Ask a person, who has seen them.
     write = bool(every or missing) and not dry_run
     write = write and (yes or (not as_json and group.somebody_answers() and group.confirmed("Write this?")))
     if write and root:
@@ -176,7 +176,7 @@ def _next_night(workspace: Workspace, settings: Settings) -> datetime | None:
 
 
 def _offer_nights(workspace: Workspace, settings: Settings) -> datetime | None:
-    """Ask whether the machine's own clock is to start the nights; return when the next one is."""
+    """Offer to install a timer for the nights; return when the next one is."""
     from dream.crontime import parse
     from dream.nights import timers
 
@@ -236,7 +236,7 @@ def _diff(change: ConfigFile) -> str:
 
 
 def _program() -> list[str]:
-    """Return what starts this `dream` from anywhere."""
+    """Return the command line that starts this `dream` from any directory."""
     called = Path(sys.argv[0]).absolute()
     if called.name == "dream" and os.access(called, os.X_OK):
         return [str(called)]

@@ -22,13 +22,13 @@ from dream.reports import BatchReport, ConsolidateReport, Progress, RunReport, n
 from dream.settings import EMBEDDED, Settings
 from dream.text import tokens
 
-# When they are, each with the sessions that had gone quiet by then.
+# The time of each night, with the sessions that were over by then.
 NIGHTS: tuple[tuple[datetime, tuple[str, ...]], ...] = (
     (datetime(2026, 11, 5, 3, tzinfo=UTC), ("1-monday.jsonl", "2-wednesday.jsonl")),
     (datetime(2026, 11, 9, 3, tzinfo=UTC), ("3-friday.jsonl", "4-sunday.jsonl", "5-pages.jsonl")),
     (datetime(2026, 11, 14, 3, tzinfo=UTC), ("6-wednesday.jsonl", "7-friday.jsonl")),
 )
-# Whatever is configured, the demo needs no key and gives the same on every machine.
+# Independent of any configuration: no key, and the same result on every machine.
 SETTINGS = Settings(model=EMBEDDED, timezone="UTC")
 
 
@@ -93,7 +93,7 @@ def _show_played(played: Played) -> None:
 
 
 def _typed() -> str:
-    """Name the command as this person has to type it: it may be in an environment that is not on PATH."""
+    """Return `dream` as this person has to type it: it may not be on PATH."""
     called = Path(sys.argv[0])
     return "dream" if shutil.which("dream") or called.name != "dream" else shlex.quote(str(called))
 
@@ -107,8 +107,8 @@ def _tell_night(day: str, messages: int, batches: tuple[BatchReport, ...]) -> No
         output.say(line, fold=True)
 
 
-# The nights of the demo's story. Its sessions lie in dream/demo/, in Claude Code's format, one file each; everything in
-# them is invented, the password too.
+# The nights of the demo. Its sessions are in dream/demo/, one file each in Claude Code's format; everything in them is
+# invented, the password too.
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class DemoNight:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What the demo did: how much was said in all, the nights, the files, and the diff of the last dream."""
+    """What the demo did: sessions, messages and tokens, the nights, the files, and the diff of the last dream."""
 
     workspace: Path
     sessions: int
@@ -134,9 +134,9 @@ class Played:
 
 
 def play(directory: Path, watch: Progress) -> Played:
-    """Make a workspace in `directory`, which has to be empty or new, and have three nights in it.
+    """Make a workspace in `directory`, which has to be empty or new, and run three nights in it.
 
-    Only the door to models and the clock differ from real nights: the `embedded` model, and the nights of the story.
+    Unlike real nights, they use the `embedded` model whatever is configured, and fixed times.
     """
     workspace, folder = Workspace.create(directory, now=NIGHTS[0][0]), resources.files("dream") / "demo"
     nights, said = list[DemoNight](), 0
@@ -159,4 +159,4 @@ def play(directory: Path, watch: Progress) -> Played:
 
 
 def _silent(diagnostic: Diagnostic) -> None:
-    """The pipeline reads the same file and tells."""
+    """Drop diagnostics: the pipeline reads the same file and reports them."""

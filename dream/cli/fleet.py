@@ -1,4 +1,4 @@
-"""`dream fleet`: the nights of many workspaces."""
+"""`dream fleet`: nights of many workspaces."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _tenant_usd = click.option("--tenant-usd", type=click.FloatRange(0), help="US do
 
 
 def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for what all workers together may use, which the command gets as `bounds`."""
+    """Add the options that bound all workers together; the command gets them as `bounds`."""
 
     @wraps(function)
     def command(*, limits: tuple[str, ...], tenant_tokens: float | None, tenant_usd: float | None, **given: Any) -> Any:
@@ -304,7 +304,7 @@ def export(tenant: str, roots: tuple[str, ...], archive: str, database: str | No
 
 @contextmanager
 def _known_queue(roots: tuple[str, ...], url: str | None) -> Iterator[tuple[list[Root], Queue | None]]:
-    """Open the fleet's database where there is one; nothing is made by looking."""
+    """Open the fleet's database if there is one; none is created."""
     from dream.fleet import operate
     from dream.fleet.members import Root
 
@@ -336,7 +336,7 @@ def _queue(roots: tuple[str, ...], url: str | None, bounds: Bounds | None = None
 
 @contextmanager
 def _stopped() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and Ctrl-C set; the second one ends the process as ever."""
+    """Yield an event that SIGTERM and Ctrl-C set; a second signal ends the process."""
     stop = threading.Event()
 
     def end(number: int, frame: object) -> None:
@@ -369,7 +369,7 @@ def _bounds(given: tuple[str, ...], tokens: float | None, usd: float | None) -> 
 
 
 def _printer(*, quiet: bool, why: bool) -> Any:
-    """Return what prints one line a night; `why` adds the reason of a failure, which may quote the workspace."""
+    """Return a function that prints one line a night; `why` adds the reason of a failure, which may quote memory."""
     one = threading.Lock()
 
     def tell(member: Member, how: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dream.models import Diagnostic
     from dream.workspace.places import Scope
 
-# The list of commands. `dream --help` is made from it alone, so that it loads none of them.
+# The list of commands. `dream --help` is made from it, without loading any command.
 
 
 # Name → what it does, in the order of the help. A test holds each sentence to the first of the command's own help.
@@ -74,11 +74,11 @@ GROUPS = {
     "By hand and for agents": ("consolidate", "run", "reread", "context", "mcp", "export", "doctor", "trust"),
 }
 
-# What became of commands that older versions knew.
+# Commands of older versions, with what replaces them.
 REMOVED = {
     "eval": "`dream eval` is not installed any more: a clone of the repository has it as `python -m tests.quality`.",
 }
-MANY = 10  # commands that one sentence does not name
+MANY = 10  # commands from which on an error does not list them all
 
 # Those that are not in a module of their own name.
 MODULES = {
@@ -153,8 +153,8 @@ class DreamGroup(DreamCommand, click.Group):
 
     command_class = DreamCommand
 
-    def told(self) -> dict[str, str]:
-        """Return in a sentence what each command does, by its name."""
+    def summaries(self) -> dict[str, str]:
+        """Return the first sentence of each command's help, by its name."""
         helps = {name: (one.help or "").partition("\n\n")[0] for name, one in sorted(self.commands.items())}
         return {name: " ".join(text.split()) for name, text in helps.items()}
 
@@ -162,7 +162,7 @@ class DreamGroup(DreamCommand, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; for an unknown one the nearest is named, or where they are."""
-        names, said = list(self.told()), args[0]
+        names, said = list(self.summaries()), args[0]
         if said not in names and not said.startswith("-"):
             from difflib import get_close_matches
 
@@ -177,11 +177,11 @@ class DreamGroup(DreamCommand, click.Group):
 
     def sections(self) -> dict[str, tuple[str, ...]]:
         """Return the headings of the help, with the commands below each."""
-        return {"Commands": tuple(self.told())}
+        return {"Commands": tuple(self.summaries())}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does as a whole sentence."""
-        told = self.told()
+        """Write the commands, each with a whole sentence."""
+        told = self.summaries()
         for heading, names in self.sections().items():
             with formatter.section(heading):
                 formatter.write_dl([(name, told[name]) for name in names if name in told])
@@ -190,8 +190,8 @@ class DreamGroup(DreamCommand, click.Group):
 class LazyGroup(DreamGroup):
     """The group `dream`: a command's module is imported when the command is called, and not for the help."""
 
-    def told(self) -> dict[str, str]:
-        """Return the list of commands."""
+    def summaries(self) -> dict[str, str]:
+        """Return the first sentence of each command's help, without loading any."""
         return COMMANDS
 
     def sections(self) -> dict[str, tuple[str, ...]]:
@@ -217,11 +217,11 @@ class LazyGroup(DreamGroup):
         return super().resolve_command(ctx, [*args[1:], "--help"] if args[0] == "help" else args)
 
 
-# The options that many commands take, and what they open: the workspace and its settings.
+# Options that many commands share, and the workspace and settings that they open.
 
 
 class Text(click.types.StringParamType):
-    """What a person says on the command line: UTF-8, also where the locale knows no more than ASCII."""
+    """Text of an argument: UTF-8, also in an ASCII locale."""
 
     name = "text"
 
@@ -235,7 +235,7 @@ class Text(click.types.StringParamType):
 
 
 def standard_bytes() -> bytes:
-    """Read standard input, and tell a person who may wonder what is waited for; UsageError where it is closed."""
+    """Read standard input, with a hint on a terminal; raises UsageError where it is closed."""
     if sys.stdin is None:
         raise UsageError("Standard input is closed.")
     if sys.stdin.isatty():
@@ -252,12 +252,12 @@ def standard_input() -> str:
 
 
 def somebody_answers() -> bool:
-    """Return whether a person can be asked: both ends are a terminal. Either may be closed, then it is None."""
+    """Return whether a person can be asked: standard input and output are a terminal; a closed one is None."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def confirmed(question: str) -> bool:
-    """Ask a person on the terminal; where they end the command instead, what is said next stands in its own line."""
+    """Ask a person on the terminal; on Ctrl-C begin a new line first."""
     try:
         return click.confirm(question, err=True)
     except click.Abort:
@@ -266,7 +266,7 @@ def confirmed(question: str) -> bool:
 
 
 def only_a_person(what: str, line: str) -> None:
-    """Raise UsageError inside an agent's client: what a page or a file talked an agent into is nobody's decision."""
+    """Raise UsageError inside an agent's client: a page or a file may have talked the agent into it."""
     from dream import trust
 
     if agent := trust.inside_agent(os.environ):
@@ -277,7 +277,7 @@ def only_a_person(what: str, line: str) -> None:
 
 
 def in_place(command: Function) -> Function:
-    """Add the options that say by hand for which place memory is asked."""
+    """Add the options that name the place for which memory is asked."""
     for option in (
         click.option("--chat", metavar="KEY", default="", help="For this group chat: what a group may be given."),
         click.option("--cwd", type=click.Path(path_type=Path), metavar="DIR", help="For the project of DIR."),
@@ -296,9 +296,9 @@ def scope(
     everywhere: bool = False,
     all_outside: bool = False,
 ) -> Scope:
-    """Return what may be given in a place that was named, else where the command is run.
+    """Return the scope of a place that was named, else of the current directory.
 
-    `everywhere` is a person's to ask for; with `all_outside` they are given all of it where they are in no place.
+    Only a person may ask for `everywhere`; with `all_outside` a person who is in no place gets everything.
     """
     from dream import trust
     from dream.workspace.places import Scope
@@ -315,7 +315,7 @@ def scope(
 
 
 def inherited(ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """Let what is said to a group hold for the command inside it: `dream -w DIR log`, `dream review --json`."""
+    """Let a group's option hold for its command: `dream -w DIR log`, `dream review --json`."""
     key = f"{__name__}{parameter.opts[-1]}"
     if value:
         ctx.meta[key] = value
@@ -349,12 +349,12 @@ def models(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def now() -> datetime:
-    """Read the clock: the only place where the command line does."""
+    """Return the current time; the only place where the command line reads the clock."""
     return datetime.now(UTC)
 
 
 def open_workspace(directory: Path | None, *, to_trust: bool = False) -> Workspace:
-    """Open the workspace that is named, or find it from here; what is wrong in its files is told on stderr, once."""
+    """Open the named workspace, or find one from here; diagnostics of its files go to stderr, each once."""
     from dream.directory import Workspace
 
     told: set[Diagnostic] = set()
@@ -379,7 +379,7 @@ def _flags(model: str | None, pairs: tuple[str, ...]) -> dict[str, object]:
     return given if model is None else given | {"model": model}
 
 
-# Where the installed commands start, and the one place where a process ends.
+# Where the installed commands start and end.
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -400,7 +400,7 @@ def dream_group(directory: Path | None) -> None:
 def finish(command: click.Command, program: str) -> None:
     """Run `command` on the process's arguments and exit: 0, what it returned, 2 for wrong usage, 130 for Ctrl-C.
 
-    What could not be printed makes a 0 a 1.
+    A status of 0 becomes 1 where output could not be written.
     """
     output.prepare()
     try:
@@ -429,14 +429,14 @@ def finish(command: click.Command, program: str) -> None:
 
 
 def _sentence(error: click.ClickException) -> str:
-    """Return what was wrong on the command line, as our own errors do, and where it is told how it is right."""
+    """Return a usage error as a sentence, with the help that explains the command."""
     said = output.sentence(error.format_message())
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
     return f"{said} `{path} --help` tells more." if path and "--help" not in said else said
 
 
 class Span(click.types.StringParamType):
-    """A day or a span of days as people say them; the value is its first day, or its last one."""
+    """A day or span of days in words; the value is its first day, or its last one."""
 
     name = "span"
 
@@ -456,7 +456,7 @@ class Span(click.types.StringParamType):
 
 
 def _plainly(error: click.ClickException) -> click.ClickException:
-    """Return the error with why a value is none of its kind said without click's own words for kinds."""
+    """Return the error without click's words for types and ranges."""
     if type(error) is not click.BadParameter:
         return error
     return click.BadParameter(_none_of_its_kind(error), error.ctx, error.param)
@@ -472,6 +472,6 @@ def _none_of_its_kind(error: click.BadParameter) -> str:
 
 
 def _narrow() -> int | None:
-    """Return the width of a terminal that is narrower than click takes any to be; else None."""
+    """Return the terminal's width if it is below click's minimum, else None."""
     columns = shutil.get_terminal_size().columns
     return columns if NARROWEST <= columns < CLICKS_NARROWEST else None

@@ -1,4 +1,4 @@
-"""`dream models`: the models that can read on this machine; choose one, or try one."""
+"""`dream models`: list the models available on this machine, choose one, or try one."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def use(name: str, yes: bool, directory: Path | None, as_json: bool) -> int | No
 
 
 def _found(name: str, settings: Settings) -> FoundModel:
-    """Find a reader by its name; any other LiteLLM name is taken at its word."""
+    """Find a model by its name; any other LiteLLM name is accepted unchecked."""
     from dream.llm import card
     from dream.llm.found import NIGHT, FoundModel, readers
 
@@ -145,7 +145,7 @@ def _consent(reader: FoundModel) -> None:
 
 
 def _choose(workspace: Workspace, reader: FoundModel) -> None:
-    """Write a reader into dream.toml; what an earlier one on this machine needed goes."""
+    """Write a model into dream.toml, and remove the settings that an earlier local server needed."""
     from dream.actions.configure import set_values
 
     settings = workspace.settings(using=())
@@ -156,7 +156,7 @@ def _choose(workspace: Workspace, reader: FoundModel) -> None:
     if not workspace.is_trusted:
         output.problem(f"What {FILE_NAME} says counts once you accept it: dream trust")
     if os.environ.get(f"{PREFIX}MODEL"):
-        output.problem(f"{PREFIX}MODEL in the environment goes before it.")
+        output.problem(f"{PREFIX}MODEL in the environment overrides it.")
 
 
 def ask_once(workspace: Workspace) -> None:

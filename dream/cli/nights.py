@@ -111,7 +111,7 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
     from dream.nights import nightly
 
     if not (as_json or sys.stdout.isatty()):
-        output.dated()  # cron appends it to a log
+        output.dated()  # cron appends the output to a log
     workspace = group.open_workspace(directory)
     settings = workspace.settings(flags=flags, using=REACHING)
     with output.progress("the night begins", quiet=as_json or quiet) as shown:
@@ -131,7 +131,7 @@ def nightly_command(quiet: bool, flags: Mapping[str, object], directory: Path | 
     return report.exit_status
 
 
-# What starts the nights: ourselves, or the system's own clock.
+# Starting the nights: `dream serve`, or the system's scheduler.
 
 
 @click.command("serve", cls=group.DreamCommand)
@@ -261,7 +261,7 @@ def remove(kind: Timer | None, schedule: str | None, directory: Path | None, as_
 
 
 def _where(there: Collection[Timer], kind: Timer) -> str:
-    """Return in a sentence whether what is shown is installed."""
+    """Return a sentence on whether the shown timer is installed."""
     if kind in there:
         return f"This is installed in {' and '.join(there)}." if len(there) > 1 else "This is installed."
     return f"{' and '.join(there)} is installed, not this." if there else "Nothing is installed: dream cron install"

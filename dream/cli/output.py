@@ -1,4 +1,4 @@
-"""What a person or a program reads: lines and JSON on stdout, problems on stderr. A closed pipe is quiet."""
+"""Output: lines and JSON on stdout, problems and progress on stderr. A closed pipe is no error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dream.text import safe as texts
 if TYPE_CHECKING:
     from dream.reports import Step
 
-# Lines that are longer than a terminal is wide, folded where a reader would: a terminal itself breaks words in two.
+# Long lines are folded at words; a terminal itself breaks words in two.
 
 
 HANG = 2  # columns by which the rest of a line stands further in than its beginning
@@ -35,10 +35,10 @@ _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 _CLOSING = r"[、。〉》」』】〕！），．：；？｝ー～…”’]"
 _PIECE = re.compile(rf" *(?:`[^`]*`[^ `]*|{_WIDE}{_CLOSING}*|(?:(?!{_WIDE})[^ ])+{_CLOSING}*)")
 ERASE = "\r\x1b[K"  # goes to the beginning of the line and empties it
-_PASSING = [""]  # what stands on the terminal's last line and gives way
-_TURN = threading.RLock()  # of those who write to the terminal
-_CLOCK: list[Callable[[], datetime]] = []  # where lines begin with their time
-_LOST: list[OSError] = []  # why something that was to be printed could not be written
+_PASSING = [""]  # the progress line at the end of the terminal
+_TURN = threading.RLock()  # held while the terminal is written to
+_CLOCK: list[Callable[[], datetime]] = []  # set where lines begin with their time
+_LOST: list[OSError] = []  # errors of writing output
 Progress = Callable[["Step"], None]
 TICK = 0.5  # seconds between two looks of the moving line
 EARLY = 3.0  # seconds before which nobody can say how long it will take
@@ -92,9 +92,9 @@ def width(text: str) -> int:
 
 
 def prepare() -> None:
-    """Let any character be printed, whatever the terminal's encoding: what it lacks is escaped.
+    """Let any character be printed: those that the terminal's encoding lacks are escaped.
 
-    Where the caller has closed stdout or stderr, what would be printed there goes nowhere.
+    Output to a closed stdout or stderr is dropped.
     """
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
@@ -131,8 +131,8 @@ def say(
 
 
 def emit(value: object) -> None:
-    """Print `value`, of ours or of plain types, as the one JSON value of this command."""
-    from dream.reports import shape  # with `dream --help` nothing is told, and the values are half of its start
+    """Print `value`, a dataclass or plain types, as the one JSON value of this command."""
+    from dream.reports import shape  # not needed by `dream --help`
 
     value = shape(value)
     encoded = json.dumps(value, ensure_ascii=False)
@@ -149,7 +149,7 @@ def problem(sentence: str) -> None:
 
 
 def sentence(words: str) -> str:
-    """Write a reason as a sentence of its own. A name in front, as `openai/gpt-5-mini`, stays as it is written."""
+    """Return a reason as a sentence; a name at its beginning, such as `openai/gpt-5-mini`, stays as it is."""
     words = words.strip()
     first = words.split(maxsplit=1)[0].rstrip(",;:") if words else ""
     head = words[:1].upper() if first.isalpha() else words[:1]
@@ -162,7 +162,7 @@ def colours(stream: TextIO) -> bool:
 
 
 def dated() -> None:
-    """Let each line of this command begin with its time, for a log; the journal of systemd has its own."""
+    """Begin each line of this command with its time, for a log; systemd's journal adds its own."""
     if "JOURNAL_STREAM" not in os.environ:
         _CLOCK.append(datetime.now)
         if (context := click.get_current_context(silent=True)) is not None:
@@ -174,7 +174,7 @@ def _time() -> str:
 
 
 def passing(line: str) -> None:
-    """Show a line on the terminal behind stderr until anything else is printed, or the next one; "" takes it away."""
+    """Show a progress line on stderr's terminal until something else is printed; "" removes it."""
     with _TURN:
         room = shutil.get_terminal_size().columns - 1
         line = line if width(line) <= room else f"{cut(line, room - 1)}…"
@@ -185,7 +185,7 @@ def passing(line: str) -> None:
 
 
 def close() -> bool:
-    """Flush what is left and tell whether all could be written, or was not wanted.
+    """Flush the output; return whether all of it was written, or its reader had gone.
 
     A reader that has gone, as in `dream log | head -1`, is no error; a full disk is one.
     """
@@ -208,7 +208,7 @@ def _write(stream: TextIO, line: str, *, now: bool = False) -> None:
 
 
 def _attempt(stream: TextIO, deed: Callable[[], object]) -> None:
-    """Write or flush; after an error the rest goes nowhere, so that the command still ends its work."""
+    """Write or flush; after an error further output is dropped, so that the command still finishes its work."""
     try:
         deed()
     except BrokenPipeError:
@@ -245,7 +245,7 @@ def progress(what: str, *, quiet: bool = False) -> Iterator[Progress]:
 
 
 class Pace:
-    """What is being done, since when, and how long the rest will take; safe to share between threads.
+    """The current step, and an estimate of the time left; safe to share between threads.
 
     `clock` counts seconds.
     """
@@ -253,12 +253,12 @@ class Pace:
     def __init__(self, step: Step, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._step = step
-        self._begun = clock()  # when the part that was done by the first step that knew one was behind it
+        self._begun = clock()  # when the first step with a known share began
         self._share: float | None = None
         self._asked: tuple[str, float] | None = None
 
     def see(self, step: Step) -> None:
-        """Take note of a step."""
+        """Record a step."""
         now = self._clock()
         if step.ended or step.fault or (step.bill and not step.waits):
             return
@@ -270,7 +270,7 @@ class Pace:
         self._step, self._asked = step, None
 
     def text(self) -> str:
-        """Return what is being done, how long the rest will take, and for which model it waits."""
+        """Return the current step, the time left, and the model that it waits for."""
         parts, left = [self._step.what], self._left()
         if left is not None:
             parts.append(f"about {_lasting(left)} left")
@@ -280,7 +280,7 @@ class Pace:
         return " · ".join(parts)
 
     def _left(self) -> float | None:
-        """Reckon the seconds that are left from those that the part which is done has taken."""
+        """Estimate the seconds left from the time that the finished share has taken."""
         spent, share = self._clock() - self._begun, self._step.share
         if share is None or self._share is None or share <= self._share or spent < EARLY:
             return None
@@ -289,7 +289,7 @@ class Pace:
 
 @contextmanager
 def _moving(pace: Pace) -> Iterator[None]:
-    """Show `pace` on the terminal's last line, which gives way to whatever is printed meanwhile."""
+    """Show `pace` in a progress line, below whatever is printed meanwhile."""
     over = threading.Event()
 
     def move() -> None:

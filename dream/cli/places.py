@@ -1,4 +1,4 @@
-"""`dream places`: the projects and group chats that have memory of their own, and what a person decides of them."""
+"""`dream places`: the projects and group chats that have memory of their own, and changing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dream reread`: the kept messages are read again with the model that is set now."""
+"""`dream reread`: read the kept messages again with the current model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
 
 NOWHERE = "nowhere in particular"
-SUMMARY, DREAM = 0.15, 0.4  # of the tokens that are read: those of the summaries, and what dreaming them reads again
+SUMMARY, DREAM = 0.15, 0.4  # shares of the tokens read: of the summaries, and of what dreaming them reads again
 
 
 @click.command("reread", cls=group.DreamingCommand)
@@ -112,7 +112,7 @@ def _wanted(
 
 
 def _tell(workspace: Workspace, shares: list[Share], settings: Settings) -> None:
-    """Say what would be read, from which places, by whom, and what it comes to."""
+    """Print what would be read, place by place, by which model, and the estimated cost."""
     from dream.llm import card
     from dream.workspace.places import Places
 

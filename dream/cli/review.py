@@ -1,4 +1,4 @@
-"""`dream review` and `web`: what waits for a person, the decision, and the page on which everything can be decided."""
+"""`dream review` and `web`: held edits and the decision on them, and the page in a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.models import Proposal
 
-SHOWN = 3  # entries of a held edit
+SHOWN = 3  # entries of a held edit whose messages are printed
 _all = click.option("--all", "everything", is_flag=True, help="All that is held.")
 PORT = 4747
 
@@ -188,13 +188,13 @@ def _decisions(one: Proposal) -> str:
 
 
 def _reason(reason: str, rows: Sequence[str]) -> str:
-    """Return why an edit is held, without the line itself where that stands right below."""
+    """Return why an edit is held, without the line itself if it is printed below."""
     why, colon, line = reason.partition(": “")
     return why if colon and any(line.rstrip("”…") in row for row in rows) else reason
 
 
 def _wished(workspace: Workspace, one: Proposal) -> None:
-    """Show what a wish to forget would take."""
+    """Print what a wish to forget would delete."""
     from dream.actions import review
     from dream.models import FORGET
 
@@ -207,7 +207,7 @@ def _wished(workspace: Workspace, one: Proposal) -> None:
 
 
 def _said(workspace: Workspace, one: Proposal) -> None:
-    """Show what was said that a held edit rests on, where and when."""
+    """Print the messages that a held edit is based on, where and when."""
     from dream.actions.why import evidence
 
     for found in evidence(workspace, one.entries[:SHOWN], one.new_text or one.old_text) if one.file else ():
@@ -239,10 +239,9 @@ def _tell(done: Decided, word: str, *, as_json: bool) -> None:
 
 @click.command("web", cls=group.DreamCommand)
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help=f"The port. Default: {PORT}, or a free one.")
-@click.option("--host", default="127.0.0.1", metavar="HOST", help="Listen on this address instead of loopback only.")
 @click.option("--open/--no-open", "opens", default=True, help="Open a browser, where there is one. Default: open.")
 @group.workspace
-def web_command(port: int | None, host: str, opens: bool, directory: Path | None) -> None:
+def web_command(port: int | None, opens: bool, directory: Path | None) -> None:
     """Show memory in a browser: what the night changed, why, and how to undo it.
 
     The printed address holds a random token; whoever has it can read and change memory. Only this machine can reach it.
@@ -256,12 +255,8 @@ def web_command(port: int | None, host: str, opens: bool, directory: Path | None
     workspace = group.open_workspace(directory)
     from dream.web import server
 
-    if not server.is_loopback(host):
-        output.problem(
-            f"Whoever can reach {host} and has the token can read and change memory, and all of it is sent unencrypted."
-        )
-    listening = server.bound(host, PORT if port is None else port, any_port=port is None)
-    gate = server.Gate.new(host, listening.getsockname()[1])
+    listening = server.bound(PORT if port is None else port, any_port=port is None)
+    gate = server.Gate.new(listening.getsockname()[1])
     output.say(gate.address, now=True)
     output.say("The page is there until Ctrl-C.", now=True)
     if opens and _has_browser():

@@ -1,4 +1,4 @@
-"""What a person reads on stdout after a command."""
+"""Print results for a person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUOTED = 300  # characters of a message that something rests on
 MOST_DIAGNOSTICS = 20  # shown of one command; the rest is counted
 MARKS = {"applied": ("+", "green"), "present": ("=", None), "held": ("?", "yellow"), "refused": ("!", "red")}
 
-# What a person reads of a row more, and of one less, in the files of dream's own state.
+# What an added and a removed row of a state file mean for a person.
 MOVED = {
     "memory/.pending.jsonl": ("came to review", "left it"),
     "memory/.rejected.jsonl": ("will not be written again", "may be written again"),
@@ -40,7 +40,7 @@ def counted(number: int, what: str) -> str:
 
 
 def short(sha: str) -> str:
-    """Return as much of a sha as is unique far beyond 10,000 changes."""
+    """Return the first ten digits of a sha, unique far beyond 10,000 changes."""
     return sha[:10]
 
 
@@ -67,7 +67,7 @@ def _money(used: Usage) -> str:
 
 
 def model_line(settings: Settings) -> str:
-    """Return which model works, and of the small default that it is one and how to name a better."""
+    """Return the names of the models; for the small default, that it is one, and the command for a better model."""
     names = settings.models_for()
     return SMALL if names == "embedded" else names
 
@@ -93,7 +93,7 @@ def consolidated(report: ConsolidateReport, *, quiet: bool = False) -> None:
 
 
 def _why(report: ConsolidateReport) -> None:
-    """Say why it ended: what failed on stderr."""
+    """Print why it ended; a failure goes to stderr."""
     if report.failed:
         output.problem(report.reason)
     elif report.reason:
@@ -101,7 +101,7 @@ def _why(report: ConsolidateReport) -> None:
 
 
 def diagnostics(report: ConsolidateReport) -> None:
-    """Show on stderr what could not be used of the transcripts."""
+    """Print diagnostics of transcripts on stderr."""
     for found in report.diagnostics[:MOST_DIAGNOSTICS]:
         output.problem(_sentence(found))
     if len(report.diagnostics) > MOST_DIAGNOSTICS:
@@ -109,14 +109,14 @@ def diagnostics(report: ConsolidateReport) -> None:
 
 
 def _sentence(found: Diagnostic) -> str:
-    """Write a diagnostic as a sentence; what is said of some messages says of which session they are."""
+    """Return a diagnostic as a sentence; one about messages names their session."""
     if not found.line and found.text.startswith("messages "):
         return f"in the session {found.file} {found.text}"
     return str(found)
 
 
 def ran(report: RunReport, *, dry_run: bool = False) -> None:
-    """Show why a run ended whose dreams have been shown, and what it cost."""
+    """Print why a run ended, and its cost; its dreams were printed before."""
     if report.reason:
         output.say(output.sentence(report.reason), bold=True, fold=True)
     if dry_run:
@@ -167,7 +167,7 @@ def finding(settled: Outcome) -> None:
 
 
 def diff(text: str) -> None:
-    """Show a diff of memory, coloured on a terminal; of dream's own state what became of it."""
+    """Print a diff of memory; changes of state files are summed up in words."""
     for part in re.split(r"(?m)^(?=diff --git )", text):
         path = part.partition("\n")[0].rpartition(" b/")[2] if part.startswith("diff --git ") else ""
         if path in STATE:
@@ -184,7 +184,7 @@ def _lines(part: str) -> None:
 
 
 def _state(path: str, part: str) -> None:
-    """Say what a change did to the queue of what is held, or to the list of what was taken back."""
+    """Print how many edits a change added to review, or how many facts to the rejected ones, and removed."""
     rows = part.partition("\n@@")[2].splitlines()
     for sign, what in zip("+-", MOVED.get(path, ()), strict=False):
         if count := sum(row.startswith(sign) for row in rows):
@@ -213,13 +213,13 @@ def night_line(report: NightReport) -> str:
 
 
 def night(report: NightReport, *, quiet: bool = False) -> None:
-    """Show a night in one line, that of a failure on stderr, and there too what was wrong; with `quiet`, only that."""
+    """Print a night in one line, and problems and failed nights on stderr; with `quiet`, only these."""
     if report.consolidated:
         diagnostics(report.consolidated)
     for problem in report.problems:
         output.problem(problem)
     if report.consolidated and report.consolidated.failed and report.consolidated.entries:
-        output.problem(report.consolidated.reason)  # the line tells of what was read
+        output.problem(report.consolidated.reason)  # the line says what was read
     if report.run.outcome == "failed":
         output.problem(night_line(report))
     elif not quiet:
@@ -227,7 +227,7 @@ def night(report: NightReport, *, quiet: bool = False) -> None:
 
 
 def evidence(said: Evidence) -> None:
-    """Show what was said first, then where: the positions of the messages stand in `--json`."""
+    """Print what was said, then where; `--json` has the positions of the messages."""
     from dream.models import IMPORT
 
     for row in said.said:

@@ -54,7 +54,7 @@ def sources_command(context: click.Context, directory: Path | None, as_json: boo
     from dream.settings import load
     from dream.workspace import locate
 
-    if directory is None and locate.find(Path(), os.environ) is None:  # what there is can be seen before one is made
+    if directory is None and locate.find(Path(), os.environ) is None:  # it also works before there is a workspace
         found = listing.survey(load(None, using=()), Path(), None, group.now(), home=Path.home(), environ=os.environ)
     else:
         workspace = group.open_workspace(directory)
@@ -84,7 +84,7 @@ def add(names: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     """
     workspace = group.open_workspace(directory)
     settings = workspace.settings(using=REACHING)
-    if not workspace.is_trusted:  # nothing of others reaches beyond it: what is added here is the person's own
+    if not workspace.is_trusted:  # `settings` has refused anything of others; what is added here is the person's own
         workspace.trust()
     done = []
     for name in (_from_here(name, workspace.root) for name in names):
@@ -121,7 +121,7 @@ def remove(names: tuple[str, ...], directory: Path | None, as_json: bool) -> Non
 
 
 def _from_here(name: str, root: Path) -> str:
-    """Make a path that is only there from where the command is given absolute: in dream.toml it counts from `root`."""
+    """Make a path absolute that exists in the current directory and not in `root`, from which dream.toml counts."""
     path, _, zone = name.partition(listing.ZONE)
     if not path or path in known_formats() or Path(path).expanduser().is_absolute() or _is_there(root, path):
         return name
@@ -162,7 +162,7 @@ def _show(found: list[FoundSource]) -> None:
 
 
 def _not_there(one: FoundSource) -> str:
-    """Return what is wrong with a source, and how to be rid of it."""
+    """Return what is wrong with a source, and the command that removes it."""
     why = one.problem.partition(f" of your settings: {one.name} ")[2] or one.problem
     return f"{why.partition('.')[0]}, or: dream sources remove {shlex.quote(one.name)}"
 
@@ -223,9 +223,8 @@ def consolidate_command(
         return _report(ConsolidateReport(reason="the session has no transcript"), as_json=as_json, quiet=quiet)
     if detach:
         with explained("opened", workspace.private / cli.LOG):
-            stays = cli.leave(workspace.private)
-        if not stays:
-            return 0
+            if not cli.detach(workspace.private):
+                return 0
     wrong: tuple[Diagnostic, ...] = ()
     with nullcontext() if said is None else _piped(said, workspace.private) as piped:
         meant = {path: _meant(path, piped, workspace, settings) for path in paths}
@@ -242,7 +241,7 @@ def consolidate_command(
             report = pipeline.consolidate(
                 workspace, named, settings=settings, now=group.now(), format=format_name, idle=idle, progress=shown
             )
-    if hook:  # so that the next session's first prompt finds it
+    if hook:  # index it now, so that the next session's first prompt finds it
         from dream.recall.prompt import Kept
 
         Kept(workspace.root).take_in(workspace)
@@ -252,7 +251,7 @@ def consolidate_command(
 
 @contextmanager
 def _piped(said: bytes, private: Path) -> Iterator[File]:
-    """Keep what came on standard input while it is read; what a kill leaves of it, the next command removes."""
+    """Write standard input to a temporary file for the block; the next command removes one that a kill has left."""
     path = temporary_name(private / PIPED)
     with explained("written", path):
         write_beside(path, said, path, durable=False)
@@ -265,7 +264,7 @@ def _piped(said: bytes, private: Path) -> Iterator[File]:
 
 
 def _meant(path: Path, piped: File | None, workspace: Workspace, settings: Settings) -> list[Path | File]:
-    """Find what is to be read where a person says `path`: standard input, that path, else an agent's transcripts."""
+    """Return what `path` names: standard input, that path, or else all transcripts of an agent."""
     if piped is not None and path == Path("-"):
         return [piped]
     if str(path) not in known_formats() or path.exists():
@@ -275,9 +274,9 @@ def _meant(path: Path, piped: File | None, workspace: Workspace, settings: Setti
 
 
 def _of_hook() -> list[Path | File]:
-    """Read which transcript a hook of Claude Code, or of an agent that does as it does, is about.
+    """Return the transcript that a hook's JSON names, as Claude Code and agents like it write it.
 
-    Empty where the agent names none, or has not written it: a session that ended before anybody said anything.
+    Empty where it names none, or the file does not exist: the session ended before the first message.
     """
     import orjson
 
@@ -290,7 +289,7 @@ def _of_hook() -> list[Path | File]:
 
 
 def _report(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: File | None = None) -> int:
-    """Print what was done and return the exit status: 1 too where a path that was named could not be read."""
+    """Print the report and return the exit status: 1 also where a named path could not be read."""
     if piped is not None:
         named = (replace(one, file="-") if one.file == piped.name else one for one in report.diagnostics)
         report = replace(report, diagnostics=tuple(named))
@@ -304,7 +303,7 @@ def _report(report: ConsolidateReport, *, as_json: bool, quiet: bool, piped: Fil
 
 
 def _configured(workspace: Workspace, settings: Settings) -> tuple[list[Path | File], tuple[Diagnostic, ...]]:
-    """Find what the settings name, and what of it is not there, as long as something is."""
+    """Return the transcripts of the configured sources, and a diagnostic for each source that is missing."""
     if not settings.sources:
         raise UsageError(
             "No transcript is named and no `sources` are configured: name a PATH, or add a source: "

@@ -1,4 +1,4 @@
-"""`dream import` and `dream export`: what other tools remember comes in, and memory goes out."""
+"""`dream import` and `dream export`: take in what other tools remember, and write memory for them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _sources(workspace: Workspace, names: Sequence[str]) -> list[MemorySource]:
 
 
 def _list(files: Sequence[FoundFile], *, whole: bool) -> None:
-    """Show what each tool has: which files, how many lines, how old, and how many are new; `whole`: these too."""
+    """Print the files of each tool: lines, age, and how many are new; with `whole` the new lines too."""
     from dream.transfer.take import shown
 
     for tool, mine in groupby(sorted(files, key=lambda one: one.source.tool), lambda one: one.source.tool):
@@ -138,7 +138,7 @@ def _line(offer: Offer, *, reason: bool) -> None:
 
 
 def _where(offer: Offer) -> str:
-    """Say where a line goes, and why it is accepted by itself, where it is."""
+    """Return where a line goes, and why it has to be accepted by itself, if it has."""
     place = Path(offer.folder).name if offer.folder else offer.place
     where = f"{tag(offer.file)}, in {place}" if place else tag(offer.file)
     where += f", under {offer.headings[-1].lstrip('# ')}" if offer.headings else ""
@@ -146,7 +146,7 @@ def _where(offer: Offer) -> str:
 
 
 def _signed(offer: Offer) -> str:
-    """Return a line behind what it does: + comes in, ≠ takes the place of another, - goes."""
+    """Return a line behind its sign: + is added, ≠ replaces another line, - is removed."""
     return f"{'-' if not offer.text else '≠' if offer.instead else '+'} {offer.text or without_bullet(offer.instead)}"
 
 
@@ -199,11 +199,11 @@ def _file_shape(one: FoundFile) -> dict[str, object]:
     }
 
 
-# One screen on which a person chooses: by file, by line, or all.
+# The screen on which a person chooses what to import: by file, by line, or all.
 
 
 class _Screen:
-    """The files with their new lines, what of them is marked, and where the person is."""
+    """The files with their new lines, the marked lines, and the cursor."""
 
     def __init__(self, files: Sequence[FoundFile]) -> None:
         self.files = files
@@ -213,7 +213,7 @@ class _Screen:
         self._said = ""
 
     def press(self, key: str) -> None:
-        """Do what a key means."""
+        """Handle a key."""
         rows, (file, line) = self._rows(), self._here()
         self._said = ""
         if key in ("\x1b[A", "\x1bOA", "k"):
@@ -232,7 +232,7 @@ class _Screen:
             self._at = min(len(rows) - 1, self._at + 1)
 
     def _mark(self, numbers: Iterable[int]) -> None:
-        """Mark all lines of files that may go together, or none of them where all are marked."""
+        """Mark all lines of files, except those that are accepted one by one; unmark them where all are marked."""
         every = {(file, line) for file in numbers for line in range(len(self.files[file].offers))}
         alone = {one for one in every if self._offer(one).alone}
         together = every - alone
@@ -241,7 +241,7 @@ class _Screen:
             self._said = f"{show.counted(len(alone), 'line')} can only be marked one by one: → shows them."
 
     def chosen(self) -> list[Offer]:
-        """Return what is marked, in its order."""
+        """Return the marked lines, in order."""
         return [self._offer(one) for one in sorted(self.marked)]
 
     def _offer(self, row: tuple[int, int]) -> Offer:
@@ -282,13 +282,13 @@ class _Screen:
 
 
 def _chosen(files: Sequence[FoundFile]) -> list[Offer]:
-    """Let a person choose on one screen; an empty list where they take nothing."""
+    """Let a person choose on one screen; return an empty list where they quit."""
     screen = _Screen([one for one in files if one.offers])
     click.echo("\x1b[?1049h", nl=False)
     try:
         while True:
             screen.draw()
-            for key in _KEY.findall(click.getchar()):  # what was typed fast comes at once
+            for key in _KEY.findall(click.getchar()):  # several keys typed fast come at once
                 if key in ("q", "\x1b", "\x04"):
                     return []
                 if key in ("\r", "\n"):
@@ -334,12 +334,12 @@ def export_command(folder: Path | None, form: Format, place: str, directory: Pat
     output.say(f"Wrote {show.counted(len(found), 'line')} in {show.counted(len(made), 'file')} to {folder}")
 
 
-# Memory in a file that a client reads by itself: shown before it is written.
+# A block of memory in a file that a client reads by itself, shown before it is written.
 
 
 @dataclass(frozen=True, slots=True)
 class NativeWish:
-    """What a person asks for of a block of memory in a client's file."""
+    """The options of `dream connect --native`."""
 
     file: Path | None
     tracked: bool
@@ -350,7 +350,7 @@ class NativeWish:
 
 
 def keep_native(directory: Path | None, names: Sequence[str], wish: NativeWish) -> int | None:
-    """Put a block of memory into a client's file, or take it away, once a person has seen it."""
+    """Add a block of memory to a client's file, or remove it, after showing the diff to a person."""
     from dream.transfer import native
 
     if len(names) != 1:

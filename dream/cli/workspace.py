@@ -1,4 +1,4 @@
-"""`dream init`, `trust`, `status` and `doctor`: a workspace that is made, accepted, looked at and mended."""
+"""`dream init`, `trust`, `status` and `doctor`: make, accept, inspect and repair a workspace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dream.workspace.runs import RunRecord
 
 _MODEL = "sends what it reads of history and memory to this model's provider"
-# What each thing that reaches beyond the workspace does, once it counts.
+# What each setting that reaches beyond the workspace does in a trusted one.
 EFFECTS = {
     "model": _MODEL,
     "consolidator_model": _MODEL,
@@ -122,7 +122,7 @@ def trust_command(yes: bool, directory: Path | None, as_json: bool) -> None:
 
 
 def _reaching(workspace: Workspace) -> list[dict[str, object]]:
-    """List what of the workspace's own files reaches beyond it; a key is not shown."""
+    """List the settings in the workspace's own files that reach beyond it; a key is not shown."""
     found = reaching(workspace.root, environ={})
     state = trust.state_directory(os.environ)
     if not trust.is_own(workspace.root, state) and workspace.private.is_dir():

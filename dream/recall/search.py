@@ -699,7 +699,7 @@ def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Sett
     if not settings.embedding_model or not query.strip():
         return None
     from dream.llm.spending import open_meter
-    from dream.recall.vectors import STATIC, meant, open_embedder, take_in
+    from dream.recall.vectors import meant, open_embedder
     from dream.workspace.bills import Bills
 
     quick = replace(settings, timeout=min(settings.timeout, PATIENCE))
@@ -707,8 +707,6 @@ def meaning(workspace: Workspace, index: SearchIndex, query: str, settings: Sett
         embedder = open_embedder(quick, open_meter(Bills(workspace.private), settings, datetime.now(UTC)), retries=0)
         if embedder is None:
             return None
-        if embedder.name == STATIC:  # on this machine: make the vectors now, not at night
-            take_in(index, embedder)
         return meant(index, embedder, mend_surrogates(query[:CHARS])) if index.model() == embedder.name else None
     except SettingsError:
         return None

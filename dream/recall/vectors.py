@@ -1,4 +1,4 @@
-"""Vectors: what messages mean beside their words, for who has named an embedding model; and such models.
+"""Vectors: what messages mean beside their words, where an embedding model is set; and such models.
 
 They stand in the index, by the hash of the text, so that none is made twice; with another model, or when the index
 goes (`forget` takes it along), they are made anew. Each message also has a sketch, the signs of its vector: all of them
@@ -8,22 +8,18 @@ are compared with the query's, and of the nearest the vectors themselves.
 from __future__ import annotations
 
 import heapq
-import importlib
-import json
 import math
 import operator
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
-from importlib.util import find_spec
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dream.errors import AnswerUnusable, ModelInaccessible
+from dream.errors import AnswerUnusable
 from dream.llm import card
 from dream.llm.spending import Meter
 from dream.recall.search_index import PART, SearchIndex, caught_up
@@ -36,10 +32,8 @@ if TYPE_CHECKING:
 
 TEXTS, LONGEST = 64, 100_000  # texts and characters of one call
 NEAREST = 100  # messages whose sketches are most like the query's
-STATIC = "static"
 CHARS = 6_000  # characters of a text that are embedded: within the window of every embedding model
 MOST_BYTES = 1 << 26  # of an answer
-_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 
 
 def embed(history: History, settings: Settings, meter: Meter, between: Callable[[], None] = lambda: None) -> None:
@@ -52,7 +46,7 @@ def embed(history: History, settings: Settings, meter: Meter, between: Callable[
             take_in(index, embedder, between)
 
 
-def take_in(index: SearchIndex, embedder: Embedder, between: Callable[[], None] = lambda: None) -> int:
+def take_in(index: SearchIndex, embedder: LiteLLMEmbedder, between: Callable[[], None] = lambda: None) -> int:
     """Make the missing vectors of messages; return how many the model was asked for. Needs an index that is caught up.
 
     `between` is called before each call of the model. Raises what the embedder does; vectors made before are kept.
@@ -82,7 +76,7 @@ def take_in(index: SearchIndex, embedder: Embedder, between: Callable[[], None] 
     return asked
 
 
-def meant(index: SearchIndex, embedder: Embedder, query: str) -> tuple[bytes, list[int]]:
+def meant(index: SearchIndex, embedder: LiteLLMEmbedder, query: str) -> tuple[bytes, list[int]]:
     """Return the query's vector and the numbers of the messages whose sketches are nearest to its own."""
     [vector] = embedder.embed([query])
     wanted, width = int.from_bytes(sketch(vector)), len(sketch(vector))
@@ -137,15 +131,13 @@ def _write(db: sqlite3.Connection, rows: list[tuple[bytes, bytes]], digests: dic
     return True
 
 
-# Embeddings: texts as vectors, by any LiteLLM model, or by a table of word vectors on this machine.
+# Embeddings: texts as vectors, by any LiteLLM model.
 
 
-def open_embedder(settings: Settings, meter: Meter, *, retries: int | None = None) -> Embedder | None:
+def open_embedder(settings: Settings, meter: Meter, *, retries: int | None = None) -> LiteLLMEmbedder | None:
     """Return what the setting `embedding_model` names, None where it names nothing; calls are booked on `meter`."""
     if not settings.embedding_model:
         return None
-    if settings.embedding_model == STATIC:
-        return StaticEmbedder()
     return LiteLLMEmbedder(settings if retries is None else replace(settings, retries=retries), meter)
 
 
@@ -217,37 +209,3 @@ class LiteLLMEmbedder:
         if len(vectors) != wanted or len(sizes) != 1 or not all(map(math.isfinite, chain(*vectors))):
             raise AnswerUnusable(f"{self.name} answered with {len(vectors)} embeddings for {wanted} texts.")
         return [packed(vector) for vector in vectors]
-
-
-class StaticEmbedder:
-    """The table of static word vectors that wordllama ships: on this machine, for English, nothing is sent."""
-
-    name = STATIC
-
-    def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """Return the means of the vectors of each text's tokens; raises ModelInaccessible without the package."""
-        table, tokenizer = _static_table()
-        rows = [tokenizer.encode(text[:CHARS], add_special_tokens=False).ids for text in texts]
-        return [packed(table[ids].mean(axis=0).tolist() if ids else [0.0] * table.shape[1]) for ids in rows]
-
-
-# What makes vectors of texts. A vector is as many bytes as it has dimensions, each a signed number.
-Embedder = LiteLLMEmbedder | StaticEmbedder
-
-
-@cache
-def _static_table() -> tuple[Any, Any]:
-    """Read the vectors by token, and the tokenizer, once: each search opens an embedder, and reading takes 0.3 s.
-
-    wordllama's own `load` would ask a hub for what its wheel holds.
-    """
-    found = find_spec("wordllama")
-    if found is None or found.origin is None:
-        raise ModelInaccessible(
-            "embedding_model = \"static\" needs a package: pip install 'dream-memory[static]', "
-            "or pip install '.[static]' in a checkout; or name another model."
-        )
-    weights, tokenizer = (Path(found.origin).parent / name for name in _FILES)
-    tables = importlib.import_module("safetensors.numpy").load_file(str(weights))
-    made = importlib.import_module("tokenizers").Tokenizer.from_str(json.dumps(json.loads(tokenizer.read_bytes())))
-    return tables["embedding.weight"].astype("float32"), made

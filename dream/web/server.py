@@ -38,6 +38,7 @@ from dream.web.pages import Done, Meanwhile
 from dream.workspace.lock import RUN_LOCK, is_free
 
 HERE = Path(__file__).parent
+LOOPBACK = "127.0.0.1"
 LARGEST = 2 << 20  # bytes of a form
 FIELDS = 20_000
 REMEMBERED = 50  # sentences on what was done, kept for the next page
@@ -60,13 +61,6 @@ HEADERS = {
 }
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach `host`."""
-    with suppress(ValueError):
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    return host == "localhost"
-
-
 # Who may ask.
 
 
@@ -77,16 +71,15 @@ class Gate:
     `token` is in the printed address, `cookie` is the browser's from then on, `form` is in each form.
     """
 
-    host: str
     port: int
     token: str
     cookie: str
     form: str
 
     @classmethod
-    def new(cls, host: str, port: int) -> Gate:
+    def new(cls, port: int) -> Gate:
         """Return a gate with secrets of its own."""
-        return cls(host, port, *(secrets.token_urlsafe(32) for _ in range(3)))
+        return cls(port, *(secrets.token_urlsafe(32) for _ in range(3)))
 
     @property
     def name(self) -> str:
@@ -96,8 +89,7 @@ class Gate:
     @property
     def address(self) -> str:
         """Return the address to print."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/?token={self.token}"
+        return f"http://{LOOPBACK}:{self.port}/?token={self.token}"
 
     def refuses(self, headers: Headers) -> str:
         """Return why a request is refused, whatever its page; "" if it is not."""
@@ -119,13 +111,9 @@ class Gate:
             name, port = named.hostname or "", named.port or 80
         except ValueError:
             return False
-        if port != self.port:
-            return False
-        if is_loopback(self.host):
-            return is_loopback(name)
         with suppress(ValueError):
-            return bool(ipaddress.ip_address(name))
-        return name in {"localhost", self.host.casefold(), socket.gethostname().casefold()}
+            return port == self.port and ipaddress.ip_address(name).is_loopback
+        return port == self.port and name == "localhost"
 
 
 class Guarded(BaseHTTPMiddleware):
@@ -342,21 +330,20 @@ def _answered(site: Site, deed: Callable[[], Response]) -> Response:
 # The process.
 
 
-def bound(host: str, port: int, *, any_port: bool) -> socket.socket:
-    """Listen on `host` and `port`; if that is taken and `any_port` is set, on a free one. Raises DreamError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def bound(port: int, *, any_port: bool) -> socket.socket:
+    """Listen on a port of loopback; if that is taken and `any_port` is set, on a free one. Raises DreamError."""
     for number in (port, 0) if any_port else (port,):
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = socket.socket()
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind((host, number))
+            listening.bind((LOOPBACK, number))
             listening.listen()  # a browser that opens the address at once waits for the server
         except OSError as fault:
             listening.close()
             reason = fault.strerror or str(fault)
         else:
             return listening
-    raise DreamError(f"Cannot listen on {host}:{port} ({reason}); name another with --port or --host.")
+    raise DreamError(f"Cannot listen on {LOOPBACK}:{port} ({reason}); name another with --port.")
 
 
 def serve(root: Path, gate: Gate, listening: socket.socket) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -166,30 +164,6 @@ def test_an_answer_that_is_no_vectors_is_told_and_nothing_is_kept(
     report = slept(named)
     assert "words alone" in report.problems[0]
     assert texts(named, "bakery")[0] == SENTENCES[1]
-
-
-def test_static_without_its_package_is_told_with_what_to_install(workspace: Workspace) -> None:
-    if find_spec("wordllama"):
-        pytest.skip("it is installed")
-    (workspace.root / "dream.toml").write_text('embedding_model = "static"\n', encoding="utf-8")
-    found = called(workspace.root, "search", "bakery")
-    assert SENTENCES[1] in found.out
-    assert "dream-memory[static]" in found.err
-
-
-@pytest.mark.skipif(not find_spec("wordllama"), reason="the extra `static` is not installed")
-def test_static_finds_what_is_meant_without_a_night(workspace: Workspace) -> None:
-    (workspace.root / "dream.toml").write_text('embedding_model = "static"\n', encoding="utf-8")
-    assert texts(workspace, "what is her dog's name")[0] == SENTENCES[0]
-
-
-@pytest.mark.skipif(not find_spec("wordllama"), reason="the extra `static` is not installed")
-def test_a_second_search_does_not_read_the_static_table_again(workspace: Workspace) -> None:
-    (workspace.root / "dream.toml").write_text('embedding_model = "static"\n', encoding="utf-8")
-    texts(workspace, "bakery")
-    begun = time.process_time()
-    texts(workspace, "what is her dog's name")
-    assert time.process_time() - begun < 0.15
 
 
 def test_a_sketch_is_the_signs_of_a_vector() -> None:

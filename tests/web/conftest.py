@@ -163,8 +163,8 @@ class Page(html.parser.HTMLParser):
 @contextmanager
 def served(root: Path) -> Iterator[Browser]:
     """Serve a workspace, and come in with the printed address."""
-    listening = server.bound("127.0.0.1", 0, any_port=False)
-    gate = Gate.new("127.0.0.1", listening.getsockname()[1])
+    listening = server.bound(0, any_port=False)
+    gate = Gate.new(listening.getsockname()[1])
     config = uvicorn.Config(server.application(root, gate), log_level="error", lifespan="off", ws="none")
     running = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: running.run(sockets=[listening]), daemon=True)

@@ -275,11 +275,6 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(workspace: Workspace, browse
     assert "name another with --port" in done.err
 
 
-def test_beyond_loopback_there_is_a_warning(workspace: Workspace, browser: Browser) -> None:
-    done = dream("web", "--host", "0.0.0.0", "--port", browser.gate.port, "--no-open", "-w", workspace.root)
-    assert "unencrypted" in done.err
-
-
 def test_the_help_and_the_command_line_load_nothing_of_the_server() -> None:
     loaded = modules_after(call("web", "--help"), whole=True)
     assert loaded.isdisjoint({"uvicorn", "starlette", "jinja2", "dream.web"})
