@@ -130,3 +130,47 @@ def test_a_merge_that_is_killed_is_whole_or_not_there(workspace: Workspace, inst
     files = workspace.files()[3:]
     assert (names, files) in [(["other"], ("places/other/MEMORY.md",)), (["crumb", "other"], (MEMORY,))]
     assert dream("doctor", "-w", root).status == 0
+
+
+ACTS = {
+    "rename": ("rename", "crumb", "oven"),
+    "move": ("move", "places/crumb/MEMORY.md:4", "everywhere"),
+    "never": ("never", "crumb"),
+    "apart": ("apart", "crumb", "other"),
+}
+INSTANTS = ("before intent", "after update-ref", "after swap of places/places.toml", "after swap of memory/MEMORY.md")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("instant", INSTANTS)
+@pytest.mark.parametrize("act", ACTS.values(), ids=list(ACTS))
+def test_an_act_on_places_that_is_killed_is_whole_or_not_there(
+    workspace: Workspace, tmp_path: Path, act: tuple[str, ...], instant: str
+) -> None:
+    root = workspace.root
+    with (root / "places" / "places.toml").open("a", encoding="utf-8") as file:
+        file.write('[p-0123abce]\nname = "other"\npaths = ["/work/other"]\n')
+    held(workspace, "use tabs")
+    before = _state(workspace)
+    code = (
+        "import os, sys; from dream.workspace import files; from dream.cli import main\n"
+        f"files.checkpoint = lambda name: os._exit(9) if name == {instant!r} else None\n"
+        f"sys.argv = ['dream', 'places', *{act!r}, '-w', {str(root)!r}]; main()"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=False, text=True)
+    assert killed.returncode in {0, 9}, killed.stderr
+    assert dream("run", "-w", root).status in {0, 3}
+    found = _state(workspace)
+    if found == before:
+        assert dream("places", *act, "-w", root).status == 0
+        found = _state(workspace)
+    assert found != before
+    assert dream("restore", "HEAD", "--yes", "-w", root).status == 0
+    assert _state(workspace) == before
+    assert dream("doctor", "-w", root).status == 0
+
+
+def _state(workspace: Workspace) -> dict[str, object]:
+    known = workspace.places()
+    texts = {file: workspace.read_file(file) for file in workspace.files()}
+    return {**texts, "": (known.all(), known.never())}
