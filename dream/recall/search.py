@@ -106,6 +106,8 @@ MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth k
 RARE, FIRST = 5, 5  # an exact word that no more than RARE documents hold is among the FIRST hits
 NEWEST = 6  # of the hits, among which a newer one precedes an older one with another value of the same. It needs
 INSIDE = 10  # hits of a range of days that the query names, before all others
+TOLD_WITHIN = timedelta(days=14)  # after such a range, in which people still tell of its days
+TOLD = 400  # messages that are read for the days that they name
 ORDERED = 0.6  # of the best score that a hit needs to be put in the order of days, where the query asks for one
 END_DAY = date.max.toordinal()
 STRONG = 0.8  # of the older one's score, and
@@ -261,8 +263,10 @@ class Search:
             return self._listed(limit)
         about = self._about() if spans else set()
         for self._asked_days in (one for named in spans for one in named):
+            told = self._told(about) if about else []
             found = self._hits(min(limit, INSIDE)) if about else self._listed(limit)
-            if found := [hit for hit in found if not about or about & set(terms(hit.text))]:
+            found = [hit for hit in found if not about or about & set(terms(hit.text))]
+            if found := list({hit.cite: hit for hit in (*told, *found)}.values()):
                 break
         else:
             found = []
@@ -270,6 +274,24 @@ class Search:
         known = {hit.cite for hit in found}
         rest = self._hits(limit) if about or not found else []
         return [*found, *(hit for hit in rest if hit.cite not in known)][:limit]
+
+    def _told(self, about: set[str]) -> list[Hit]:
+        """Return what the user said that names a day of the range, in it or soon after; the best by words first."""
+        days = self._asked_days
+        if days is None or "message" not in self._wanted.kinds:
+            return []
+        first, last = days
+        ends = min((last + TOLD_WITHIN).toordinal(), self._limits(None)[1] or END_DAY)
+        found: list[Hit] = []
+        for said in map(self._index.said, self._index.on_days(self._limits(days)[0] or 0, ends, TOLD)):
+            if said is None or said.role != "user" or said.at is None or not self._is_wanted(said):
+                continue
+            named = [spans[0] for spans in ranges(said.text[:CHARS], said.at.date(), tells=True)[0] if spans]
+            if any(first <= begins and end <= last for begins, end in named):
+                score = sum(self.weights.get(term, 0.0) for term in about.intersection(terms(said.text)))
+                found.append(of_message(said, score))
+        found = [hit for hit in found if self._has(hit) and self._wanted.scope.holds(hit.place)]
+        return sorted(found, key=lambda hit: (-hit.score, hit.cite))
 
     def _about(self) -> set[str]:
         """Return what the query asks beside days."""

@@ -95,7 +95,7 @@ def _akin(plain: bool) -> list[frozenset[str]]:
     return [frozenset(terms(row)) for row in table()["akin"].strip().split("\n") if row.isascii() == plain]
 
 
-def ranges(query: str, today: date) -> tuple[list[list[days.Range]], int]:
+def ranges(query: str, today: date, *, tells: bool = False) -> tuple[list[list[days.Range]], int]:
     """Return the ranges of days that a query names, as `days.ranges` does, and what `days.orders` says of it."""
     if not (_DAY_OR_YEAR.search(query) or any(holds_any(row, query) for row in ("tells_when", "names_day", "orders"))):
         return [], 0
@@ -107,9 +107,13 @@ def ranges(query: str, today: date) -> tuple[list[list[days.Range]], int]:
 
     code = tongues.guess(query)
     codes = ("zh", "ja") if code in ("zh", "ja") else (code,) if code else days.spaced()
-    found = [(days.ranges(query, today, one), days.orders(query, one)) for one in codes]
+    found = [(days.ranges(query, today, one, tells=tells), days.orders(query, one)) for one in codes]
     if code in days.spaced() and width(found[0]) >= 364:  # a few words may be taken for another language's
-        found += [(days.ranges(query, today, one), days.orders(query, one)) for one in days.spaced() if one != code]
+        found += [
+            (days.ranges(query, today, one, tells=tells), days.orders(query, one))
+            for one in days.spaced()
+            if one != code
+        ]
     return min(found, key=width)[0], next((order for _, order in found if order), 0)
 
 

@@ -40,6 +40,7 @@ class DayNames:
     months: tuple[str, ...]
     short: tuple[str, ...]
     weekdays: tuple[str, ...]
+    told: str
     numbers: tuple[str, ...]
     ordinals: str
     of: str
@@ -80,6 +81,7 @@ def names(code: str) -> DayNames:
         months=tuple(names[0] for names in months()[code]),
         short=tuple(row["short"]),
         weekdays=tuple(row["weekdays"]),
+        told=row["told"],
         numbers=tuple(row["numbers"]),
         ordinals=row["ordinals"],
         of=row["of"],
@@ -146,11 +148,12 @@ def han(number: str) -> str:
     return str((digits.find(tens) + 1 if tens else 1) * 10 * bool(ten) + (digits.find(ones) + 1 if ones else 0))
 
 
-def ranges(text: str, today: date, code: str) -> list[list[Range]]:
+def ranges(text: str, today: date, code: str, *, tells: bool = False) -> list[list[Range]]:
     """Return the ranges that a question on the past names, each with what it may mean, the likeliest first.
 
     A day or month without a year is the last one, then an older one, then the next; "before", "since", "until" and
-    "around" make bounds of them, "early", "mid" and "late" thirds of a month. Two bounds make one range.
+    "around" make bounds of them, "early", "mid" and "late" thirds of a month. Two bounds make one range. In a text that
+    `tells` of the past a weekday that is only named, "came Thursday", is the last one.
     """
     known = names(code)
     named: list[tuple[int, int, list[Range]]] = []
@@ -168,6 +171,9 @@ def ranges(text: str, today: date, code: str) -> list[list[Range]]:
     for day in _relative(text, today, code):
         week = timedelta(weeks=1 if day.unsure and day.first > today - timedelta(weeks=1) else 0)
         named.append((day.start, day.end, [(day.first - week, day.last - week)]))
+    for match in _told_form(code).finditer(text) if tells and known.told else ():
+        on = _weekday("-0", _weekday_number(known, match["w"]), today) or today
+        named.append((match.start(), match.end(), [(on, on)]))
     years = [(match.start(), match.end(), int(match[0])) for match in _YEAR.finditer(text)]
     named += [(start, end, [(date(year, 1, 1), date(year, 12, 31))]) for start, end, year in years]
     chosen: list[tuple[int, int, list[Range]]] = []
@@ -252,6 +258,13 @@ def _month_form(code: str) -> re.Pattern[str]:
     before = rf"(?:(?P<before>\b(?:{'|'.join(known.bounds)}|in|last|of|during|by|this|next|im|en|de|au|di|nel))[ -])?"
     year = r"(?:,? (?:de |del |of )?(?P<y>(?:19|20)\d\d))?(?!\d|:\d)"
     return re.compile(rf"{before}(?:\b(?:{parts})[ -]?)?(?<![\w.])(?P<m>{named})\b\.?{year}", re.IGNORECASE)
+
+
+@cache
+def _told_form(code: str) -> re.Pattern[str]:
+    """Return the pattern of a weekday that is only named, as the group w."""
+    row = names(code).told.replace("{w}", f"(?P<w>{'|'.join(names(code).weekdays)})")
+    return re.compile(rf"(?<![\w-]){row}(?![\w-])", re.IGNORECASE)
 
 
 def _exact(text: str, said: date | None, code: str) -> Iterator[Day]:

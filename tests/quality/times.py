@@ -1,7 +1,7 @@
 """Time: is the value that holds now found before the old one, is a day a range, and what was known then?
 
 Cases are TOML files: dated sittings, and questions of three kinds. `now` asks for the present one of two values, `day`
-names a day or a span, `asof` asks as of a day in the past. `answer` are lists of words, of each of which a hit holds
+names a day or a span, `asof` asks as of the day of that name. `answer` are lists of words, of each of which a hit holds
 one; `wrong` are words of which an old value is made. Run with `python -m tests.quality.times FOLDER`.
 """
 
@@ -61,7 +61,7 @@ def _sitting(name: str, number: int, sitting: Mapping[str, Any]) -> Sitting:
 
 
 def _asked(scratch: Scratch, name: str, question: Mapping[str, Any]) -> Asked:
-    text, kind, day = question["text"], question["kind"], question.get("as_of")
+    text, kind, day = question["text"], question["kind"], question.get("asof")
     moment = then(scratch.workspace, str(day), datetime.now(UTC)) if day else None
     wanted = Wanted(text, today=question["asked"], as_of=moment)
     hits = search(scratch.workspace, wanted, LOOKED)
@@ -90,9 +90,13 @@ def _line(hit: Hit) -> str:
 
 
 def main() -> None:
-    """Print what came of the cases in the folder that is named, with `--all` each wrong one too."""
+    """Print what came of the cases in the folder that is named: `--all` each wrong one too, `--half` of one half."""
     counts, right, stale = Counter[str](), Counter[str](), 0
+    half = sys.argv[sys.argv.index("--half") + 1] if "--half" in sys.argv else ""
     for file in sorted(Path(sys.argv[1]).glob("*.toml")):
+        case = tomllib.loads(file.read_text(encoding="utf-8"))
+        if "question" not in case or half not in ("", case.get("half")):
+            continue
         with tempfile.TemporaryDirectory() as folder:
             for one in ask(file, Path(folder)):
                 counts[one.kind] += 1

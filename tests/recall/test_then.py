@@ -84,3 +84,16 @@ def test_a_moment_that_is_none_is_refused_in_a_sentence(workspace: Workspace) ->
     with pytest.raises(UsageError, match="is no moment"):
         workspace.search("rate", as_of="some day")
     assert workspace.context(1_000, as_of="2020-01-01") == ""
+
+
+def test_what_is_told_later_of_a_day_is_found_by_that_day_in_other_words(tmp_path: Path) -> None:
+    made = fresh(tmp_path / "ws", FIRST - timedelta(days=2))
+    talks = (
+        (("user", "dropped the phone in the river sunday, bought a refurbished one"), ("assistant", "Oh no.")),
+        (("user", "the oven broke, and the shop sends another"), ("assistant", "Good.")),
+    )
+    for number, rows in enumerate(talks):
+        now = FIRST + timedelta(days=14 * number)  # the first on Friday 2 October 2026
+        pipeline.consolidate(made, [said(tmp_path, rows, f"told{number}", now)], settings=SETTINGS, now=now)
+    for question in ("what broke at the end of september 2026", "what went wrong on 27 september 2026"):
+        assert "phone" in made.search(question)[0].text
