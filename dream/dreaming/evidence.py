@@ -69,15 +69,18 @@ class BatchEvidence:
         """Return the user's own words for a rule that phase 1 found; None where it is no copy.
 
         A piece of it may be copied from the rule whose place it takes: that is the user's too. It may be copied from
-        other rules where all of that one is kept in it.
+        other rules where all of that one is kept in it. In a group a member's later words take the place of a member's.
         """
         heard = (self.heard[cursor] for cursor in finding.entries if cursor in self.heard)
         names = {line.by for one in heard for _, line in one.rows if line.by}
         text, rows = unnamed(finding.text, names), files.get(finding.file, "").splitlines()
+        asked = self.asked(finding.text, finding.entries) if place_of(finding.file) else None
         if not finding.line or finding.line not in rows:
-            asked = self.asked(finding.text, finding.entries) if place_of(finding.file) else None
             return self.rule(text, finding.entries) or asked
         old = without_bullet(finding.line)
+        by, named, _ = old.strip().partition(": ")
+        if asked is not None and named and not is_owner(by, self.owners):
+            return self.rule(text, finding.entries) or asked
         found = self.rule(text, finding.entries, [OwnText(old)])
         merged = self.rule(text, finding.entries, [OwnText(without_bullet(row)) for row in rows]) if not found else None
         return found or (merged if merged and points_at(old, merged.text) else None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import takewhile
 from typing import Literal
 
 from dream.dreaming import markup
@@ -227,7 +228,9 @@ def _of_member(line: str, case: Case, protected: Protected) -> Verdict | None:
     asked = evidence.asked(fact, case.cursors)
     if asked is None or not fact.startswith(f"{asked.by}: "):
         return None
-    shapes_form = any(one.heading == MEMBERS for one in case.findings if one.text == fact)
+    own = [one for one in case.findings if one.text == fact]
+    asked_before = _below(MEMBERS, case.now.texts[case.edit.file])  # what takes the place of one is of its kind
+    shapes_form = any(one.heading == MEMBERS or (one.line and one.line in asked_before) for one in own)
     if not shapes_form or holds_path(asked.text):
         reason = f"{asked.by} asks it, a member of the group, and it touches more than how answers look"
         return Verdict("held", "members", f"{reason}: {quoted(line)}")
@@ -235,6 +238,13 @@ def _of_member(line: str, case: Case, protected: Protected) -> Verdict | None:
     if sum(row.startswith(f"{asked.by}: ") for row in rows) > ASKED:
         return Verdict("held", "members", f"{asked.by} has {ASKED} rules in this group: {quoted(line)}")
     return None
+
+
+def _below(heading: str, text: str) -> list[str]:
+    """Return the lines below a heading of a text."""
+    rows = text.split("\n")
+    begun = rows.index(f"## {heading}") + 1 if f"## {heading}" in rows else len(rows)
+    return list(takewhile(lambda row: not row.startswith("#"), rows[begun:]))
 
 
 def _no_rule(line: str, case: Case, protected: Protected) -> str:

@@ -174,6 +174,22 @@ def test_in_a_group_members_ask_for_form_and_nothing_reaches_beyond_it(agent: Ag
     assert {(one.file, one.guard) for one in agent.workspace.pending()} == {(f"places/{name}/SOUL.md", "members")}
 
 
+def test_in_a_group_the_newer_wish_of_a_member_wins_but_not_over_an_owner_s_rule(agent: Agent) -> None:
+    agent.hears("Answer in French.", chat=GROUP, by="Ruiz")
+    agent.hears("Use bullet lists.", chat=GROUP, by="Lena")
+    rules = "[SOUL/Members asked] Answer in French {1}\n[SOUL/Members asked] Use bullet lists {2}"
+    agent.dreams(rules, owners=["Lena"])
+    (name,) = [place.name for place in agent.workspace.places().all()]
+    soul = f"places/{name}/SOUL.md"
+    rows = agent.workspace.read_file(soul).splitlines()
+    french, bullets = (next(at for at, row in enumerate(rows, 1) if word in row) for word in ("French", "bullet"))
+    agent.hears("Answer in Italian.", "Write one paragraph.", chat=GROUP, by="Nele")
+    newer = f"[SOUL-REPLACE PS{french}] Answer in Italian {{3}}\n[SOUL-REPLACE PS{bullets}] Write one paragraph {{3}}"
+    agent.dreams(newer, owners=["Lena"])
+    assert set(agent.lines(soul)) == {"- Nele: Answer in Italian", "- Use bullet lists"}
+    assert ["one paragraph" in one.new_text for one in agent.workspace.pending()] == [True]
+
+
 def test_a_live_session_of_a_group_is_the_group_s_also_where_its_agent_was_stopped(agent: Agent) -> None:
     key = agent.workspace.places().group(GROUP)
     with Dream(agent.workspace, Settings()).consolidator():
