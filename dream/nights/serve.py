@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -75,11 +74,9 @@ class Server:
         self._catch_signals()
         scheduler.start()
         self._announce()
-        _notify(self._environ, "READY=1")
         try:
             self._stay(scheduler)
         finally:
-            _notify(self._environ, "STOPPING=1")
             scheduler.shutdown(wait=True)
             stamp.not_serving(self._workspace.private)
             self._tell("Stopped.")
@@ -187,13 +184,3 @@ class _Times(BaseTrigger):  # type: ignore[misc]  # APScheduler ships no types
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
         return self._cron.after(previous_fire_time or now, self._zone)
-
-
-def _notify(environ: Mapping[str, str], state: str) -> None:
-    """Send the service's state to systemd, if NOTIFY_SOCKET is set (sd_notify(3), Type=notify)."""
-    address = environ.get("NOTIFY_SOCKET")
-    if not address:
-        return
-    name = "\0" + address[1:] if address.startswith("@") else address
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-        channel.sendto(state.encode(), name)
