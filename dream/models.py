@@ -23,6 +23,17 @@ FORGET = "forget"  # the guard of a wish to forget: no edit of a file, its words
 
 
 @dataclass(frozen=True, slots=True)
+class Ran:
+    """The command of an agent's tool call, as the call has it, and whether its result is an error.
+
+    `failed` is None where the client does not say.
+    """
+
+    command: str
+    failed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a session, as a reader or a live agent gives it.
 
@@ -36,6 +47,7 @@ class Message:
     `summarised` says that its agent has done so already, into its own history.
     `cwd` is the working directory at that message, as the agent wrote it, and `chat` the key of a chat in which several
     people may write; both are empty where the transcript does not say.
+    `ran` is what a tool's result is the result of, where that is a command.
     """
 
     role: Role
@@ -49,6 +61,7 @@ class Message:
     whole: str = ""
     cwd: str = ""
     chat: str = ""
+    ran: Ran | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +70,15 @@ class EntryLine:
 
     `cites` are positions of messages in the session, ascending. `voice` is None where nobody knows: in rows of other
     programs, and of a line whose citation does not hold. `quote` are the user's own words, where the line is a wish, a
-    rule or a correction. `by` names who said it, where several people talk.
+    rule or a correction. `by` names who said it, where several people talk. `ran` are the commands in the line that
+    calls of the agent's own hold and their results bear out.
     """
 
     cites: tuple[int, ...] = ()
     voice: Voice | None = None
     quote: str = ""
     by: str = ""
+    ran: tuple[str, ...] = ()
 
 
 UNKNOWN_LINE = EntryLine()
@@ -142,7 +157,7 @@ class Finding:
     `remove` marks a `[FILE-REMOVE]` line: `text` is then the line to take out, or the reason.
     `entries` are the cursors that the finding rests on, ascending. `heading` is the one that a fact goes under, as in
     `[MEMORY/Decisions] fact`, where phase 1 names it. `line` is the line of the file that it takes out, or whose place
-    it takes, where phase 1 names one.
+    it takes, where phase 1 names one. `review` says that phase 1 wants a person to look at it first.
     """
 
     file: MemoryFile
@@ -152,6 +167,7 @@ class Finding:
     heading: str = ""
     line: str = ""
     because: str = ""
+    review: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,10 +104,14 @@ def conversation(
 
 
 def message(position: int, item: Message, zone: tzinfo) -> str:
-    """Render one message: position, local time and weekday, role, name and text; further lines are indented."""
+    """Render one message: position, local time and weekday, role, name and text; further lines are indented.
+
+    The result of a command that failed says so before its text: of some clients only a field tells.
+    """
     at = item.at.astimezone(zone) if item.at else None
     when = f"{at:%Y-%m-%d %H:%M} {WEEKDAYS[at.weekday()]} " if at else ""
     name = f" {_attribute(item.name)}" if item.name else ""
+    name += " failed" if item.ran and item.ran.failed else ""
     text = defuse(item.content).splitlines() or [""]
     if item.content.endswith("\n"):  # a part of a message, which the next one goes on with in a line of its own
         text.append("")

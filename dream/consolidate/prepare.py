@@ -109,7 +109,8 @@ def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = f
     if message.role == "tool" and asks_memory(message.name or ""):
         return replace(message, content="", whole="")
     content = safe(without_remembered(said(message.content), known), patterns)
-    return replace(message, content=content, whole=message.whole if content else "", name=_name(message.name))
+    ran = message.ran and replace(message.ran, command=safe(message.ran.command, patterns))
+    return replace(message, content=content, whole=message.whole if content else "", name=_name(message.name), ran=ran)
 
 
 def whole(message: Message, patterns: Sequence[str], known: frozenset[str] = frozenset()) -> Message:

@@ -142,7 +142,7 @@ def _is_whole(entries: Sequence[Entry], kept: Sequence[KeptMessage]) -> bool:
 
 def _message(kept: KeptMessage) -> Message:
     role = kept.role if kept.role in ("user", "assistant", "tool") else "user"
-    return Message(role, kept.text, kept.at, kept.name)  # type: ignore[arg-type]
+    return Message(role, kept.text, kept.at, kept.name, ran=kept.ran)  # type: ignore[arg-type]
 
 
 def _joined(found: Iterable[Stretch], most: int) -> Iterator[Stretch]:

@@ -41,6 +41,8 @@ RETRY_SENTENCE_TOKENS = 100  # of these for the sentence round it
 TEMPLATE_TOKENS = 100  # tokens for the section's tags and the provider's marks between messages
 WINDOW_SHARE = 0.95  # share of the window that is used: the tokenizer may not be the model's own
 HALVINGS = 2  # how often a chunk is halved that is too long for the model
+CALL_CHARS = 120  # characters of a command that the line of its call surely shows
+COMMAND_CHARS = 600  # of a longer one that are shown with its result; a line of memory may hold no more
 RAW_CHARS = 16_000  # characters of one entry, so that a prompt can hold several
 SLACK_TOKENS = 200  # the summary of a very short chunk may be longer than the chunk
 ECHO_SHARE = 0.5  # share of an answer's lines, from which it only repeats the prompt
@@ -494,10 +496,18 @@ class Summariser:
     def _conversation(self, items: Sequence[Item]) -> str:
         told = [item for item in items if item.message.content]
         places = [item.position for item in told]
-        return prompts.conversation(self._key, places[0], [item.message for item in told], self._zone, positions=places)
+        said = [_with_command(item.message) for item in told]
+        return prompts.conversation(self._key, places[0], said, self._zone, positions=places)
 
     def _tokens(self, position: int, message: Message) -> int:
-        return max(1, self._model.count(prompts.message(position, message, self._zone) + "\n"))
+        return max(1, self._model.count(prompts.message(position, _with_command(message), self._zone) + "\n"))
+
+
+def _with_command(message: Message) -> Message:
+    """Return a tool's result with the command above it, where the call shows only its beginning."""
+    if message.ran is None or len(message.ran.command) <= CALL_CHARS:
+        return message
+    return replace(message, content=f"$ {message.ran.command[:COMMAND_CHARS]}\n{message.content}")
 
 
 def _retry(wrong: str) -> list[ChatMessage]:

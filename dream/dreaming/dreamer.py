@@ -298,6 +298,7 @@ class Dreamer:
             rules=rules,
             learnt=partial(trace.said, self._workspace),
             day=self._brief.day,
+            elsewhere=lambda file, command: scope.names_other(command, place_of(file), self._places.all()),
         )
         follow = partial(
             dependents.follow,

@@ -394,7 +394,9 @@ class Editing:
         for line in edit.new_text.split("\n"):
             fenced ^= line.lstrip().startswith(("```", "~~~"))
             plain = fenced or line.lstrip().startswith(("#", "```", "~~~")) or line.rstrip() in here
-            name = None if plain else _SOURCES.get(self._protected.evidence.source(line, cursors).voice)
+            evidence = self._protected.evidence
+            plain = plain or evidence.ran(line, cursors)  # the agent's own calls bear it out
+            name = None if plain else _SOURCES.get(evidence.source(line, cursors).voice)
             shown.append(_marked(line, name) if name and content_words(line) and not names_source(line) else line)
         return "\n".join(shown)
 

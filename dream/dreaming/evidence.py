@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from dream.history.messages import KeptMessage, Messages
 from dream.memory import like, place_of
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
+from dream.provenance import runs
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at, without_notes
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
@@ -136,6 +137,15 @@ class BatchEvidence:
         shared = [(len(words & said_words(text)), said.voice == "user", said) for text, said in rows]
         best = max(shared, key=lambda one: one[:2], default=(0, False, UNKNOWN_LINE))
         return best[2] if best[0] or all(said.voice == "user" for _, said in rows) else UNKNOWN_LINE
+
+    def ran(self, line: str, cursors: Iterable[int]) -> bool:
+        """Return whether commands stand in a line, and calls of the agent's that these entries rest on hold them."""
+        return runs.are_known(line, self.commands(cursors))
+
+    def commands(self, cursors: Iterable[int]) -> list[str]:
+        """Return the commands of the agent's own calls that bear out lines of these entries."""
+        rows = [line for cursor in cursors if cursor in self.heard for _, line in self.heard[cursor].rows]
+        return [command for line in rows for command in line.ran]
 
     def knows_voices(self, cursors: Iterable[int]) -> bool:
         """Return whether any of these entries says whose voice its lines are; those of other programs do not."""

@@ -22,7 +22,7 @@ _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
 _HEADING = r"(?:\s*/\s*([^\]\n]{0,80}))?"
 _FINDING = re.compile(
     rf"{_LIST_MARK}\*{{0,2}}\[((?:places/{PLACE_NAME}/)?)(SOUL|USER|MEMORY|FORGET)(?:\.md)?(-REMOVE|-REPLACE)?"
-    rf"((?:\s+(?:everywhere|private|P?[SUMW]\d{{1,6}}))*){_HEADING}\]"
+    rf"((?:\s+(?:everywhere|private|review|P?[SUMW]\d{{1,6}}))*){_HEADING}\]"
     r"\*{0,2}[:\s]*(.*)",
     re.IGNORECASE,
 )
@@ -124,7 +124,7 @@ def _findings(line: str, cursors: Sequence[int], known: References, place: str |
     heading = " ".join(clean(match[5] or "").split()).strip("#* ")
     if "PRIVATE" in words and like(file) == "SOUL.md":
         heading = PRIVATE
-    fact = Finding(file, text, resting, heading=heading, line=old if where == file else "")
+    fact = Finding(file, text, resting, heading=heading, line=old if where == file else "", review="REVIEW" in words)
     if place_of(where) != place_of(file):  # a line changes within its scope; what is said of it in a place is beside it
         return [] if act == "-REMOVE" else [replace(fact, line="")]
     return [fact, replace(removal, because="")] if act and old else [fact]

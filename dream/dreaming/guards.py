@@ -21,6 +21,8 @@ from dream.dreaming.scope import holds_path
 from dream.memory import MEMBERS, PRIVATE, like, place_of
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
 from dream.provenance.copied import LONGEST, folded, notes, points_at
+from dream.provenance.runs import HOW_TO, holds, in_backticks, is_name, without_backticks
+from dream.provenance.voice import own_text
 from dream.settings import Settings
 from dream.text import days
 from dream.text.alike import near_fact, same_fact
@@ -48,6 +50,8 @@ GuardName = (
         "members",
         "everywhere",
         "hangs",
+        "reader",
+        "command",
     ]
 )
 
@@ -98,7 +102,8 @@ class Protected:
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
     `rejected`: facts taken back, and lines to be kept. `evidence`: what the entries vouch for. `rules`: the user's own
     words that the findings copy. `learnt` says when what a line of a file rests on was said. `day` is that of
-    the dream. `restored`: facts that a restore or a person took out.
+    the dream. `restored`: facts that a restore or a person took out. `elsewhere` names the other project whose folder a
+    command for a file names, if any.
     """
 
     before: Mapping[MemoryFile, str]
@@ -109,6 +114,7 @@ class Protected:
     learnt: Callable[[MemoryFile, str], datetime | None] = lambda file, line: None
     day: date | None = None
     restored: Sequence[Rejected] = ()
+    elsewhere: Callable[[MemoryFile, str], str] = lambda file, command: ""
 
 
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
@@ -306,13 +312,55 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         fact = _fact(line)
         source = evidence.source(fact, case.cursors)
         told = ("user", None, "other", "agent") if evidence.group else ("user", None)  # a group tells of itself
-        if source.voice not in told and normative(fact):
+        if evidence.ran(fact, case.cursors):  # its commands are the agent's own; what stands round them is judged
+            fact = without_backticks(fact)
+            if markup.URL.search(fact):
+                return Verdict("held", "third-party", f"it names an address that the user did not: {quoted(line)}")
+        elif source.voice not in told and normative(fact):
             reason = f"it says what ought to be, and {_whose(source, evidence)}"
             return Verdict("held", "third-party", f"{reason}: {quoted(line)}")
         if instructs(fact) and not _is_said(without_bullet(fact), case, protected):
             return Verdict(
                 "held", "instruction", f"it gives the agent an order, not in the user's words: {quoted(line)}"
             )
+    return None
+
+
+def command(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """Below "How to" a command stands in a call of the agent's own that bears it out, or in the user's own words."""
+    if like(case.edit.file) != "memory/MEMORY.md" or not _is_how_to(case, protected):
+        return None
+    evidence, file = protected.evidence, case.edit.file
+    mine = [own_text(said.text) for said in evidence.said(case.cursors)]
+    known = [*evidence.commands(case.cursors), *mine, *case.gone]
+    for line in case.added:
+        for part in in_backticks(line):
+            if REDACTED in part:
+                return Verdict("held", "command", f"the command {quoted(part)} holds a secret")
+            if not is_name(part) and not any(holds(one, part) for one in known):
+                reason = f"no call of the agent's that worked holds {quoted(part)}, nor do the user's words"
+                return Verdict("held", "command", reason)
+            if other := protected.elsewhere(file, part):
+                return Verdict("held", "command", f"the command {quoted(part)} names the project {other}")
+    return None
+
+
+def _is_how_to(case: Case, protected: Protected) -> bool:
+    """Return whether an edit adds below the heading for commands, or takes the place of a line there."""
+    if any(one.heading == HOW_TO for one in case.findings):
+        return True
+    rows = protected.before[case.edit.file].splitlines()
+    places = [at for at, row in enumerate(rows) if row.strip() and row in case.gone]
+    above = [next((row for row in reversed(rows[:at]) if row.startswith("#")), "") for at in places]
+    return any(markup.heading(row) == HOW_TO for row in above)
+
+
+def reader(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
+    """What the reader wants a person to look at first waits."""
+    wanted = [one.text for one in case.findings if one.review]
+    for line in case.added if wanted else ():
+        if any(coverage(text, line) == 1.0 for text in wanted):
+            return Verdict("held", "reader", f"the reader wants you to look at it first: {quoted(line)}")
     return None
 
 
@@ -401,6 +449,8 @@ GUARDS: tuple[Guard, ...] = (
     person_line,
     rule_source,
     third_party,
+    command,
+    reader,
     unfounded,
     loss,
     review,

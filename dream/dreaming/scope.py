@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from dream.dreaming.draft import added, lines
 from dream.dreaming.evidence import BatchEvidence
@@ -23,6 +24,7 @@ from dream.workspace.places import KnownPlace
 HEARD = 3  # projects in which a rule was said, for it to be proposed for everywhere
 # What a path, a host, an address or a command is written with: slashes, backquotes, @, and a point or colon in a word.
 _POINTED = re.compile(r"[\\/`@]|\w[.:]\w|(?<!\w)--?\w")
+_PATH = re.compile(r"(?<![\w.~-])(?:\.\.)?/[^\s;&|()<>'\"`]+")  # from the root, or from the folder above
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,25 @@ def names_place(text: str, place: KnownPlace) -> bool:
 def holds_path(text: str) -> bool:
     """Return whether a text holds a path, a host, an address or a command."""
     return _POINTED.search(text) is not None
+
+
+def names_other(command: str, name: str, places: Iterable[KnownPlace]) -> str:
+    """Return the name of the other project whose folder a command names by its path, or as one beside its own."""
+    own = [path for one in places if one.name == name for path in one.paths]
+    for found in _PATH.findall(command):
+        if any(_is_within(found, path) for path in own):
+            continue
+        for other in places:
+            if other.name != name and any(_is_within(found, path) for path in other.paths):
+                return other.name
+            beside = PurePosixPath(found).parts[1:2] if found.startswith("../") else ()
+            if other.name != name and beside and beside[0] in {PurePosixPath(path).name for path in other.paths}:
+                return other.name
+    return ""
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return PurePosixPath(path).is_relative_to(folder)
 
 
 def repeated(

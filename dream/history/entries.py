@@ -273,7 +273,7 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
 
 
 def _line_row(line: EntryLine) -> dict[str, Any]:
-    row = {"cites": list(line.cites), "voice": line.voice, "quote": line.quote, "by": line.by}
+    row = {"cites": [*line.cites], "voice": line.voice, "quote": line.quote, "by": line.by, "ran": [*line.ran]}
     return {name: value for name, value in row.items() if value}
 
 
@@ -291,7 +291,8 @@ def _line(row: object) -> EntryLine:
         return UNKNOWN_LINE
     voice = row.get("voice")
     quote, by = (value if isinstance(value := row.get(name), str) else "" for name in ("quote", "by"))
-    return EntryLine(_numbers(row.get("cites")), voice if voice in VOICES else None, quote, by)
+    ran = tuple(one for one in row["ran"] if isinstance(one, str)) if isinstance(row.get("ran"), list) else ()
+    return EntryLine(_numbers(row.get("cites")), voice if voice in VOICES else None, quote, by, ran)
 
 
 def _numbers(found: object) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ from dream.workspace.files import (
 )
 
 if TYPE_CHECKING:
-    from dream.models import Message, Report
+    from dream.models import Message, Ran, Report
 
 FOLDER = "messages"
 LINE = 1 << 12  # bytes read at a time of one message
@@ -52,7 +52,7 @@ class KeptMessage:
     """A message as it is kept: redacted, at its position in its session. `at` is None where nobody knows when.
 
     `id` is the digest of its identity that its entry has too, `place` the id of where it was said; "" where there is
-    none.
+    none. `ran` is as in `Message`.
     """
 
     session: str
@@ -63,6 +63,7 @@ class KeptMessage:
     name: str | None = None
     id: str = ""
     place: str = ""
+    ran: Ran | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +265,8 @@ def encode(said: KeptMessage) -> bytes:
     if said.name:
         row["name"] = said.name
     row |= {name: value for name, value in (("id", said.id), ("place", said.place)) if value}
+    if said.ran is not None:
+        row["ran"] = {"command": said.ran.command, "failed": said.ran.failed}
     return sealed(orjson.dumps(row | {"text": said.text}), FIRST)[:-1]
 
 
@@ -287,14 +290,25 @@ def decode(line: bytes) -> KeptMessage | None:
             row.get("name"),
             str(row.get("id", "")),
             str(row.get("place", "")),
+            _ran(row.get("ran")),
         )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
+def _ran(row: Any) -> Ran | None:
+    from dream.models import Ran
+
+    if not isinstance(row, dict) or not isinstance(row.get("command"), str):
+        return None
+    failed = row.get("failed")
+    return Ran(row["command"], failed if isinstance(failed, bool) else None)
+
+
 def of(session: str, position: int, message: Message) -> KeptMessage:
     """Return a prepared message, whose id is the digest of its identity, in the form in which it is kept."""
-    return KeptMessage(session, position, message.role, message.content, message.at, message.name, message.id or "")
+    role, text, own = message.role, message.content, message.id or ""
+    return KeptMessage(session, position, role, text, message.at, message.name, own, ran=message.ran)
 
 
 def _settle(path: Path, aside: Path, now: datetime) -> None:

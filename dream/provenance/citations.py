@@ -4,7 +4,8 @@ Cite, then check: a reader ends each line with the numbers of its messages, `{11
 user's own words below a wish, a rule or a correction, behind `>`. Code takes both off the text. A citation holds where
 such messages are there and one of them says a word of the line; else the one message that plainly says the line takes
 its place. The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a
-tool's output, the agent's answer where no person has said any of it before.
+tool's output, the agent's answer where no person has said any of it before. A line whose commands the agent's own calls
+bear out has the voice of the tool, and keeps these commands.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import replace
 
 from dream.models import EntryLine, Message, Voice
 from dream.provenance.copied import OwnText, copied, folded, points_at
+from dream.provenance.runs import borne_out
 from dream.provenance.voice import CUT, own_text, typed_text
 from dream.text.words import content_words, without_said_on
 
@@ -102,10 +104,13 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
     words = content_words(without_said_on(plain))
     if not words:
         return plain, EntryLine()
+    ran, given = _ran(plain, given, messages)
     holding = [place for place in given if words & said_words(messages[place].content)]
     exact = _holds_exactly(plain, [messages[place].content for place in holding])
     places = (
-        given if holding and exact else _matching(plain, messages) or holding or _with_answered(given, messages, words)
+        given
+        if ran or (holding and exact)
+        else _matching(plain, messages) or holding or _with_answered(given, messages, words)
     )
     said: dict[Voice | None, dict[str, frozenset[str]]] = {}
     for place in sorted(places or messages):
@@ -117,7 +122,23 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
     shared = [(len(frozenset().union(*found.values())), -_RANK.index(voice), voice) for voice, found in said.items()]
     number, _, most = max(shared, key=lambda one: one[:2], default=(0, 0, None))
     by = max(said.get(most, {"": frozenset()}).items(), key=lambda one: len(one[1]))[0]
-    return plain, EntryLine(tuple(sorted(places)), most if number or places else None, by=by)
+    voice = "tool" if ran and most not in ("user", "other") else most
+    return plain, EntryLine(tuple(sorted(places)), voice if number or places else None, by=by, ran=ran)
+
+
+def _ran(line: str, given: list[int], messages: Mapping[int, Message]) -> tuple[tuple[str, ...], list[int]]:
+    """Return the commands of a line that the agent's own calls bear out, and what it rests on then.
+
+    A cited call brings its result along, and a result its call.
+    """
+    made = {call for place in given for call in messages[place].calls}
+    results = [place for place, one in messages.items() if one.ran and (place in given or one.answers in made)]
+    ran = borne_out(line, [ran for place in sorted(results) if (ran := messages[place].ran)])
+    if not ran:
+        return (), given
+    answered = {messages[place].answers for place in results} - {None}
+    calling = [place for place, one in messages.items() if not answered.isdisjoint(one.calls)]
+    return ran, list(dict.fromkeys([*given, *results, *calling]))
 
 
 def _with_answered(given: list[int], messages: Mapping[int, Message], words: frozenset[str]) -> list[int]:

@@ -8,6 +8,7 @@ a mark where the user showed one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,13 @@ _TELLING = (
     *("command", "cmd", "file_path", "path", "filename", "query", "pattern", "url", "prompt", "input", "description"),
     *("title", "subject", "name", "message", "explanation", "task", "text", "content", "code"),
 )
+_COMMANDS = ("command", "cmd")  # arguments that hold what a shell is given
+# How clients say that a result is an error: by a flag, by its opposite, by the command's exit status, by a word, or in
+# the first or last line of its text.
+_FAILED, _WORKED = ("is_error", "isError"), ("success", "resultOk")
+_STATUS = ("exit_code", "exitCode", "exit")
+_ERRORS = ("error", "failed", "cancelled")
+_EXITED = re.compile(r"<?(?:process )?(?:exit code|exited with(?: exit)? code):? (-?\d+)>?", re.IGNORECASE)
 _TEXTS = {"text", "input_text", "output_text", "markdown", "audio_transcription", "refusal"}
 _CALLS = {"tool_use", "toolCall", "tool-call", "tool_call", "function_call", "server_tool_use", "mcp_tool_use"}
 _IMAGES = {"image", "image_url", "input_image", "image_file"}
@@ -37,7 +45,8 @@ _RESULTS = {"tool_result", "toolResult", "tool-result", "function_call_output", 
 class Call:
     """A tool call: its id if it has one, the tool's name, the call as one short line, and with all its arguments.
 
-    `questions` are those in its arguments, each with its id; "" where it has none.
+    `command` is what it gives a shell to run, "" where it runs none. `questions` are those in its arguments, each with
+    its id; "" where it has none.
     """
 
     id: str | None
@@ -45,15 +54,17 @@ class Call:
     line: str
     whole: str
     questions: tuple[tuple[str, str], ...] = ()
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A tool's result and the id of the call that it answers, if it says."""
+    """A tool's result, the id of the call that it answers, if it says, and whether it is an error, as in `Ran`."""
 
     answers: str | None
     content: str
     name: str | None = None
+    failed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +169,22 @@ def call(block: Mapping[str, Any]) -> Call:
     if arguments is None:
         arguments = first(block, "input", "arguments", "args", "argsText")
     identity = key(block, "id", "call_id", "tool_call_id", "toolCallId", "callID")
-    return Call(identity, name, line(name, arguments), _whole(name, arguments), _questions(opened(arguments)))
+    inside = opened(arguments)
+    return Call(identity, name, line(name, arguments), _whole(name, arguments), _questions(inside), _command(inside))
+
+
+def failed(*records: Mapping[str, Any], text: str = "") -> bool | None:
+    """Return whether a result is an error, by the fields of its `records` or by its `text`; None where nothing says."""
+    for record in records:
+        for names, wrong in ((_FAILED, True), (_WORKED, False)):
+            if said := [record[name] for name in names if isinstance(record.get(name), bool)]:
+                return bool(said[0] is wrong)
+        status = [record[name] for name in _STATUS if isinstance(record.get(name), int)]
+        if status or record.get("status") in _ERRORS:
+            return not status or status[0] != 0
+    rows = text.strip().split("\n")
+    found = _EXITED.fullmatch(rows[0].strip()) or _EXITED.fullmatch(rows[-1].strip())
+    return int(found[1]) != 0 if found else None
 
 
 def line(name: str, arguments: object) -> str:
@@ -223,6 +249,11 @@ def _whole(name: str, arguments: object) -> str:
     return clean.images(f"→ {name}({shown})")
 
 
+def _command(arguments: object) -> str:
+    given = first(arguments, *_COMMANDS) if isinstance(arguments, dict) else None
+    return _telling(given).strip() if isinstance(given, str | list) else ""
+
+
 def _telling(arguments: object) -> str:
     if isinstance(arguments, str):
         return arguments
@@ -254,7 +285,8 @@ def _block_text(block: Mapping[str, Any]) -> str:
 
 def _result(block: Mapping[str, Any]) -> Result:
     answers = key(block, "tool_use_id", "tool_call_id", "toolCallId", "call_id")
-    return Result(answers, text(first(block, "content", "output", "result")), text_of(block, "toolName"))
+    content = text(first(block, "content", "output", "result"))
+    return Result(answers, content, text_of(block, "toolName"), failed(block, text=content))
 
 
 def _only_blocks(content: object) -> bool:

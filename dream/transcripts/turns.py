@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from hashlib import blake2b
 
-from dream.models import Message, Report, Role
+from dream.models import Message, Ran, Report, Role
 from dream.provenance import cues
 from dream.text.safe import mend_surrogates
 from dream.text.words import MONTH, MONTHS
@@ -97,7 +97,7 @@ class Turns:
     day: object = None  # the last time seen, of a message or of the conversation; messages without a time get it
     cwd: str = ""
     chat: str = ""
-    _waiting: dict[str, str] = field(default_factory=dict)
+    _waiting: dict[str, parts.Call] = field(default_factory=dict)
     _recalling: set[str] = field(default_factory=set)  # of these, the calls that ask memory
     _named: int = 0
     _asked: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # of them, what the user is asked
@@ -129,7 +129,12 @@ class Turns:
         taken = 0
         for result in found.results:
             yield from self.result(
-                result.content, answers=result.answers, at=at, identity=_nth(identity, taken), name=result.name
+                result.content,
+                answers=result.answers,
+                at=at,
+                identity=_nth(identity, taken),
+                name=result.name,
+                failed=result.failed,
             )
             taken += 1
         self.options.tally.emptied += not shown
@@ -145,26 +150,33 @@ class Turns:
         at: object = None,
         identity: str | None = None,
         name: str | None = None,
+        failed: bool | None = None,
     ) -> Iterator[Message]:
         """Yield a tool's result, cut in its middle; an empty one stays, for its call's sake.
 
+        `failed` is whether its record says that it is an error; None where only its text may.
         One that answers no call, or a call that has its answer, is left out. What a command printed of memory is kept
         as an empty one too; so is what the user answered to questions, which follows as a talk: each question, and what
         they said to it.
         """
         if answers is None:
-            fitting = (key for key, tool in self._waiting.items() if name in (None, tool))
+            fitting = (key for key, call in self._waiting.items() if name in (None, call.name))
             answers = next(fitting, None)
         if not self.options.unpaired and answers not in self._waiting:
             self.options.tally.unpaired += 1
             return
-        tool = self._waiting.pop(answers, None) if answers is not None else None
+        asked = self._waiting.pop(answers, None) if answers is not None else None
         given = parts.text(content)
         said = parts.answered(self._asked.pop(answers or "", ()), given)
         whole = "" if said or answers in self._recalling else clean.said(given)
         self._recalling.discard(answers or "")
         told = parts.cut(whole, self.options.tool_result_chars)
-        yield self._message("tool", (told, whole), (given,), at, identity, name or tool, (), answers)
+        ran = None
+        if asked is not None and asked.command:
+            ran = Ran(asked.command, parts.failed(text=given) if failed is None else failed)
+        tool = name or (asked.name if asked else None)
+        message = self._message("tool", (told, whole), (given,), at, identity, tool, (), answers)
+        yield replace(message, ran=ran) if ran else message
         for number, (question, answer) in enumerate(said, start=1):
             yield from self.said("assistant", question, at=at, identity=identity and f"{identity}?{number}")
             yield from self.said("user", answer, at=at, identity=identity and f"{identity}={number}")
@@ -179,10 +191,11 @@ class Turns:
         name: str | None = None,
         calls: Sequence[parts.Call] = (),
         answers: str | None = None,
+        failed: bool | None = None,
     ) -> Iterator[Message]:
         """Yield what a message is of whoever says it: a tool its result, None, a system prompt, nothing."""
         if who == "tool":
-            return self.result(content, answers=answers, at=at, identity=identity, name=name)
+            return self.result(content, answers=answers, at=at, identity=identity, name=name, failed=failed)
         return self.said(who, content, at=at, identity=identity, name=name, calls=calls) if who else iter(())
 
     def called(
@@ -194,12 +207,14 @@ class Turns:
         identity: str | None,
         text: str = "",
         ended: object = None,
+        failed: bool | None = None,
     ) -> Iterator[Message]:
         """Yield an assistant's call and, where there is one, its `result`, which came when the call had `ended`."""
         made = list(self.said("assistant", text, at=at, identity=identity, calls=[asked]))
         yield from made
         if made and result is not None:
-            yield from self.result(result, answers=made[-1].calls[-1], at=ended or at, identity=_nth(identity, 1))
+            answers, own = made[-1].calls[-1], _nth(identity, 1)
+            yield from self.result(result, answers=answers, at=ended or at, identity=own, failed=failed)
 
     def _identities(self, calls: Sequence[parts.Call]) -> tuple[str, ...]:
         found = []
@@ -207,7 +222,7 @@ class Turns:
             self._named += call.id is None
             identity = call.id or f"call-{self._named}"
             found.append(identity)
-            self._waiting[identity] = call.name
+            self._waiting[identity] = call
             if clean.shows_memory(call.line):
                 self._recalling.add(identity)
             if call.questions and call.name == self.options.asks:

@@ -21,11 +21,11 @@ def test_the_prompt_s_example_quotes_the_user_and_code_reads_it() -> None:
     said = system.partition("user: The build hung once")[2].partition("\n")[0]
     answer = system.partition("the answer is\n\n")[2].partition("\n\n")[0]
     lines = cited(answer, {6: Message("user", f"The build hung once{said}")})
-    assert lines[-1] == ("- User wants the agent to use no emoji", EntryLine((6,), "user", "And no emoji, please"))
+    assert lines[-2] == ("- User wants the agent to use no emoji", EntryLine((6,), "user", "And no emoji, please"))
 
 
 def test_the_prompt_is_short() -> None:
-    assert len(prompts.load("consolidate", language="x")) < 3_000
+    assert len(prompts.load("consolidate", language="x")) < 3_500
 
 
 def test_what_stands_behind_the_datas_place_is_said_after_the_data() -> None:

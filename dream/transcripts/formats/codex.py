@@ -60,12 +60,25 @@ def _item(item: Json, at: object, turns: Turns) -> Iterator[Message]:
             yield from turns.said(who, item["content"], at=at, identity=parts.key(item, "id"), name=person)
     elif kind.endswith("_output"):
         content = parts.first(item, "output", "tools", "result")
-        yield from turns.result(_output(content), answers=parts.key(item, "call_id"), at=at)
+        output, answers = _output(content), parts.key(item, "call_id")
+        yield from turns.result(output, answers=answers, at=at, failed=_failed(item, content))
     elif kind.endswith("_call"):
         action = item.get("action")  # of local_shell_call and web_search_call
         asked = item if action is None else {**item, "arguments": action}
         own = {"name": kind.removesuffix("_call")} | asked
         yield from turns.said("assistant", "", at=at, calls=[call(own | {"id": parts.key(item, "call_id", "id")})])
+
+
+def _failed(item: Json, content: object) -> bool | None:
+    """Return whether a command failed: by its exit status beside the output, or in the lines above it."""
+    opened = parts.opened(content)
+    inside = opened if isinstance(opened, dict) else {}
+    if (failed := parts.failed(item, inside, parts.table(inside, "metadata"))) is not None or not isinstance(
+        content, str
+    ):
+        return failed
+    above = content.partition("\nOutput:")[0].split("\n") if "\nOutput:" in content else []
+    return next((found for row in above if (found := parts.failed(text=row)) is not None), None)
 
 
 def _output(content: object) -> object:

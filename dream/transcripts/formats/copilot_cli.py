@@ -58,7 +58,10 @@ def _messages(row: Json, data: Json, turns: Turns, prompts: set[str]) -> Iterato
         calls = [call(block) for block in parts.tables(data, "toolRequests")]
         yield from turns.said("assistant", data.get("content"), at=at, identity=identity, calls=calls)
     elif kind == "tool.execution_complete":
-        yield from turns.result(_output(data), answers=parts.key(data, "toolCallId"), at=at, identity=identity)
+        output, answers = _output(data), parts.key(data, "toolCallId")
+        failed = parts.failed(text=parts.text(output))  # of a command; the call itself succeeds where that fails
+        failed = parts.failed(data) if failed is None else failed
+        yield from turns.result(output, answers=answers, at=at, identity=identity, failed=failed)
 
 
 def _is_new(prompt: object, where: str, prompts: set[str]) -> bool:

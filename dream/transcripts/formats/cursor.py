@@ -115,7 +115,9 @@ def _messages(bubble: Json, turns: Turns) -> Iterator[Message]:
         return
     given = parts.first(tool, "rawArgs", "params")
     asked = call({"id": parts.key(tool, "toolCallId"), "name": tool["name"], "input": given})
-    yield from turns.called(asked, tool.get("result"), text=text, at=at, identity=identity)
+    told = parts.opened(tool.get("result"))
+    failed = parts.failed(*([told] if isinstance(told, dict) else []), tool)
+    yield from turns.called(asked, tool.get("result"), text=text, at=at, identity=identity, failed=failed)
 
 
 CURSOR = Reader(

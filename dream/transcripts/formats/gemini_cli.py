@@ -64,7 +64,8 @@ def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:
         if block.get("result") is not None:
             when = block.get("timestamp") or at
             own = identity and f"{made[-1].id}#{number}"
-            yield from turns.result(_output(block["result"]), answers=answers, at=when, identity=own)
+            output = _output(block["result"])
+            yield from turns.result(output, answers=answers, at=when, identity=own, failed=_failed(block, output))
 
 
 def _is_new(block: Json, told: set[str]) -> bool:
@@ -76,6 +77,14 @@ def _is_new(block: Json, told: set[str]) -> bool:
         return False
     told.add(f"call {identity}")
     return True
+
+
+def _failed(block: Json, output: object) -> bool | None:
+    """Return whether a call failed: its status, or among the lines of a shell's output the exit code."""
+    rows = output.split("\n") if isinstance(output, str) and output.startswith(("Command: ", "Output: ")) else []
+    if (failed := parts.failed(block)) is not None:
+        return failed
+    return next((found for row in reversed(rows) if (found := parts.failed(text=row)) is not None), None)
 
 
 def _output(result: object) -> object:

@@ -89,6 +89,7 @@ def _messages(row: Json, turns: Turns) -> Iterator[Message]:
     if isinstance(content, str) and content.startswith(_JSON):
         content = parts.opened(content.removeprefix(_JSON))
     asked = {"tool_calls": parts.opened(row.get("tool_calls"))}
+    told = parts.opened(content)
     yield from turns.told(
         who,
         content,
@@ -97,6 +98,7 @@ def _messages(row: Json, turns: Turns) -> Iterator[Message]:
         name=parts.text_of(row, "tool_name") if who == "tool" else person,
         calls=[call(block) for block in parts.tables(asked, "tool_calls")],
         answers=parts.key(row, "tool_call_id"),
+        failed=parts.failed(told) if isinstance(told, dict) else None,
     )
 
 

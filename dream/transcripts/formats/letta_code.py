@@ -78,7 +78,8 @@ def _messages(row: Json, turns: Turns) -> Iterator[Message]:
         yield from turns.said(kind, row.get("text"), at=at, identity=identity)
     elif kind == "tool_call":
         asked = call({"id": identity, "name": row.get("name"), "argsText": row.get("argsText")})
-        yield from turns.called(asked, row.get("resultText"), at=at, identity=identity)
+        failed = parts.failed(row)
+        yield from turns.called(asked, row.get("resultText"), at=at, identity=identity, failed=failed)
 
 
 LETTA_CODE = Reader(

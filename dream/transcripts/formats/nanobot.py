@@ -71,6 +71,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             name=parts.text_of(row, "name") or person or (SOMEBODY if turns.chat and who == "user" else None),
             calls=[call(block) for block in parts.tables(row, "tool_calls")],
             answers=parts.key(row, "tool_call_id"),
+            failed=parts.failed(row),
         ):
             yield session, replace(message, summarised=done)
 

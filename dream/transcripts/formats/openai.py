@@ -76,6 +76,7 @@ def _message(record: Json, session: str, turns: Turns) -> Iterator[Said]:
         name=parts.text_of(record, "name", "speaker", "author_name") or person,
         calls=_calls(record),
         answers=parts.key(record, "tool_call_id", "call_id"),
+        failed=parts.failed(record),
     ):
         yield session, message
 

@@ -106,7 +106,9 @@ def _tool(said: Json, turns: Turns, identity: str | None, at: object) -> Iterato
     when = parts.table(state, "time")
     asked = call({"id": parts.key(said, "callID"), "name": said.get("tool"), "input": state.get("input")})
     begun, ended = parts.first(when, "start") or at, parts.first(when, "end") or at
-    return turns.called(asked, parts.first(state, "output", "error"), at=begun, ended=ended, identity=identity)
+    failed = parts.failed(parts.table(state, "metadata"), state)
+    told = parts.first(state, "output", "error")
+    return turns.called(asked, told, at=begun, ended=ended, identity=identity, failed=failed)
 
 
 OPENCODE = Reader(

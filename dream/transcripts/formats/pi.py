@@ -74,7 +74,8 @@ def pi_says(said: Json, turns: Turns, at: object, identity: str | None, name: st
     who = said.get("role", "user")
     if who == "toolResult":
         answers, tool = parts.key(said, "toolCallId"), parts.text_of(said, "toolName")
-        return turns.result(said.get("content"), answers=answers, at=at, identity=identity, name=tool)
+        failed = parts.failed(said, parts.table(said, "details"))
+        return turns.result(said.get("content"), answers=answers, at=at, identity=identity, name=tool, failed=failed)
     if who in ("user", "assistant"):
         return turns.said(who, said.get("content"), at=at, identity=identity, name=name)
     return iter(())  # summaries of branches and compactions, what extensions inject

@@ -100,7 +100,8 @@ def _messages(rows: Iterable[Json], turns: Turns) -> Iterator[Message]:
         who, at, content = row.get("role"), row.get("timestamp"), row.get("content")
         if who in ("user", "assistant", "tool"):
             calls = [call(block) for block in parts.tables(row, "tool_calls")]
-            yield from turns.told(who, content, at=at, calls=calls, answers=parts.key(row, "tool_call_id"))
+            answers, failed = parts.key(row, "tool_call_id"), parts.failed(row)
+            yield from turns.told(who, content, at=at, calls=calls, answers=answers, failed=failed)
 
 
 def _without_one_time(rows: list[Json]) -> list[Json]:

@@ -1,0 +1,64 @@
+"""Commands that an agent ran: which of those in a line its own calls hold, and whether their results bear it out.
+
+In a line a command stands in backticks, as the call has it. One word there may be a name or a path, which nobody has to
+have run. What only an output, a page or a file proposes is in no call of the agent's, and so is never a command that
+worked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from dream.models import Ran
+from dream.text.words import without_bullet
+
+HOW_TO = "How to"  # the heading of MEMORY.md below which these lines stand
+VAIN = "Tried in vain: "  # so the summary's prompt has what failed each time written
+TWICE = 2  # runs that failed, for what was tried in vain
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)\1(?!`)")
+_NAME = re.compile(r"(?!.*://)[^\s;&|<>$(){}'\"\\]+")
+_BEFORE, _AFTER = r"(?<![\w./:=@-])", r"(?![\w/:=@-]|\.\w)"  # where a word of a command begins and ends
+
+
+def in_backticks(line: str) -> list[str]:
+    """Return what stands in backticks in a line, with single blanks."""
+    return [" ".join(found[2].split()) for found in _CODE.finditer(line)]
+
+
+def without_backticks(line: str) -> str:
+    """Return a line without what stands in backticks in it."""
+    return _CODE.sub(" ", line)
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text is one word without a sign of the shell: a name or a path, which takes no arguments."""
+    return _NAME.fullmatch(text) is not None
+
+
+def holds(command: str, part: str) -> bool:
+    """Return whether a command holds `part`, word for word and whole words of it."""
+    inside = f"{_BEFORE}{re.escape(part)}{_AFTER}"
+    return bool(part) and re.search(inside, " ".join(command.split())) is not None
+
+
+def are_known(line: str, commands: Iterable[str]) -> bool:
+    """Return whether a line has a command in backticks, and each stands in `commands`; names may be beside them."""
+    known = tuple(commands)
+    told = {part: any(holds(command, part) for command in known) for part in in_backticks(line)}
+    return any(told.values()) and all(found or is_name(part) for part, found in told.items())
+
+
+def borne_out(line: str, runs: Sequence[Ran]) -> tuple[str, ...]:
+    """Return the commands in a line that `runs`, in their order, bear out; none where they do not bear out the line.
+
+    Each of them stands in a call, and of one the last result is no error. Of what was tried in vain two are.
+    """
+    if not are_known(line, [run.command for run in runs]):
+        return ()
+    found = {part: [run for run in runs if holds(run.command, part)] for part in in_backticks(line)}
+    if without_bullet(line).startswith(VAIN):
+        shown = sum(run.failed is not False for run in runs) >= TWICE
+    else:
+        shown = any(same[-1].failed is not True for same in found.values() if same)
+    return tuple(part for part, same in found.items() if same) if shown else ()
