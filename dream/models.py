@@ -23,7 +23,7 @@ FORGET = "forget"  # the guard of a wish to forget: no edit of a file, its words
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandRun:
     """The command of an agent's tool call, as the call has it, and whether its result is an error.
 
     `failed` is None where the client does not say.
@@ -61,7 +61,7 @@ class Message:
     whole: str = ""
     cwd: str = ""
     chat: str = ""
-    ran: Ran | None = None
+    ran: CommandRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

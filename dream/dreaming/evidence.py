@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from dream.history.messages import KeptMessage, Messages
 from dream.memory import like, place_of
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
-from dream.provenance import runs
+from dream.provenance import commands
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at, without_notes
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
@@ -140,7 +140,7 @@ class BatchEvidence:
 
     def ran(self, line: str, cursors: Iterable[int]) -> bool:
         """Return whether commands stand in a line, and calls of the agent's that these entries rest on hold them."""
-        return runs.are_known(line, self.commands(cursors))
+        return commands.are_known(line, self.commands(cursors))
 
     def commands(self, cursors: Iterable[int]) -> list[str]:
         """Return the commands of the agent's own calls that bear out lines of these entries."""

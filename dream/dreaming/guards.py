@@ -20,8 +20,8 @@ from dream.dreaming.markup import FlawName, instructs, normative
 from dream.dreaming.scope import holds_path
 from dream.memory import MEMBERS, PRIVATE, like, place_of
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
+from dream.provenance.commands import HOW_TO, holds, in_backticks, is_name, without_backticks
 from dream.provenance.copied import LONGEST, folded, notes, points_at
-from dream.provenance.runs import HOW_TO, holds, in_backticks, is_name, without_backticks
 from dream.provenance.voice import own_text
 from dream.settings import Settings
 from dream.text import days

@@ -38,7 +38,7 @@ from dream.workspace.files import (
 )
 
 if TYPE_CHECKING:
-    from dream.models import Message, Ran, Report
+    from dream.models import CommandRun, Message, Report
 
 FOLDER = "messages"
 LINE = 1 << 12  # bytes read at a time of one message
@@ -63,7 +63,7 @@ class KeptMessage:
     name: str | None = None
     id: str = ""
     place: str = ""
-    ran: Ran | None = None
+    ran: CommandRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,13 +296,13 @@ def decode(line: bytes) -> KeptMessage | None:
         return None
 
 
-def _ran(row: Any) -> Ran | None:
-    from dream.models import Ran
+def _ran(row: Any) -> CommandRun | None:
+    from dream.models import CommandRun
 
     if not isinstance(row, dict) or not isinstance(row.get("command"), str):
         return None
     failed = row.get("failed")
-    return Ran(row["command"], failed if isinstance(failed, bool) else None)
+    return CommandRun(row["command"], failed if isinstance(failed, bool) else None)
 
 
 def of(session: str, position: int, message: Message) -> KeptMessage:

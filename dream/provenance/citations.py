@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from dream.models import EntryLine, Message, Voice
+from dream.provenance.commands import borne_out
 from dream.provenance.copied import OwnText, copied, folded, points_at
-from dream.provenance.runs import borne_out
 from dream.provenance.voice import CUT, own_text, typed_text
 from dream.text.words import content_words, without_said_on
 

@@ -59,7 +59,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A tool's result, the id of the call that it answers, if it says, and whether it is an error, as in `Ran`."""
+    """A tool's result, the id of the call that it answers, if it says, and whether it is an error."""
 
     answers: str | None
     content: str

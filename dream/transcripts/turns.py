@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from hashlib import blake2b
 
-from dream.models import Message, Ran, Report, Role
+from dream.models import CommandRun, Message, Report, Role
 from dream.provenance import cues
 from dream.text.safe import mend_surrogates
 from dream.text.words import MONTH, MONTHS
@@ -173,7 +173,7 @@ class Turns:
         told = parts.cut(whole, self.options.tool_result_chars)
         ran = None
         if asked is not None and asked.command:
-            ran = Ran(asked.command, parts.failed(text=given) if failed is None else failed)
+            ran = CommandRun(asked.command, parts.failed(text=given) if failed is None else failed)
         tool = name or (asked.name if asked else None)
         message = self._message("tool", (told, whole), (given,), at, identity, tool, (), answers)
         yield replace(message, ran=ran) if ran else message

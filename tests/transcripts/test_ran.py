@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dream.models import Ran
+from dream.models import CommandRun
 from tests.transcripts.reading import document, lines, read
 
 BASH = {"id": "c", "name": "bash"}
@@ -93,4 +93,4 @@ def copilot(success: bool, content: str) -> list[object]:
 def test_whether_a_command_failed_is_read_of_every_client(tmp_path: Path, value: Any, failed: bool | None) -> None:
     path = tmp_path / "session.jsonl"
     pairs, _ = read(lines(path, *value) if isinstance(value, list) else document(path, value))
-    assert [message.ran for _, message in pairs if message.role == "tool"] == [Ran("make", failed)]
+    assert [message.ran for _, message in pairs if message.role == "tool"] == [CommandRun("make", failed)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from dream.models import Ran
+from dream.models import CommandRun
 from dream.text.words import without_bullet
 
 HOW_TO = "How to"  # the heading of MEMORY.md below which these lines stand
@@ -49,7 +49,7 @@ def are_known(line: str, commands: Iterable[str]) -> bool:
     return any(told.values()) and all(found or is_name(part) for part, found in told.items())
 
 
-def borne_out(line: str, runs: Sequence[Ran]) -> tuple[str, ...]:
+def borne_out(line: str, runs: Sequence[CommandRun]) -> tuple[str, ...]:
     """Return the commands in a line that `runs`, in their order, bear out; none where they do not bear out the line.
 
     Each of them stands in a call, and of one the last result is no error. Of what was tried in vain two are.
