@@ -195,7 +195,7 @@ class LazyGroup(DreamGroup):
         return COMMANDS
 
     def sections(self) -> dict[str, tuple[str, ...]]:
-        """Return the groups of commands; what is in none of them stands last."""
+        """Return the groups of commands; ungrouped ones come last."""
         grouped = {name for names in GROUPS.values() for name in names}
         rest = tuple(name for name in COMMANDS if name not in grouped)
         return {**GROUPS, "More": rest} if rest else GROUPS

@@ -400,7 +400,7 @@ class History:
         return kept
 
     def _reached(self) -> Callable[[str], int]:
-        """Return a function that tells how far a session is in history; without limit where entries were lost."""
+        """Return a function from a session to its position in history, without limit where entries were lost."""
         known = self.positions()
         return (lambda _: HIGHEST) if self._lost() or not known else (lambda session: known.get(session, 0))
 

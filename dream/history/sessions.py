@@ -36,7 +36,7 @@ class Known:
         self.holders: dict[str, str] = {}
 
     def note(self, row: Outline) -> None:
-        """Add what an entry tells."""
+        """Add the position and messages of an entry."""
         session = row.session
         if session is None:
             return

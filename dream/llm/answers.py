@@ -229,7 +229,7 @@ def _a(value: object) -> str:
 
 
 def _written(block: str, offered: Sequence[str]) -> list[RawCall]:
-    """Read `{"name": …, "arguments": {…}}`: one, several, or a list of them; none where anything else stands there."""
+    """Read `{"name": …, "arguments": {…}}`: one, several, or a list of them; none if there is anything else."""
     if len(block) > MAX_BLOCK_CHARS:
         return []
     calls: list[RawCall] = []

@@ -338,7 +338,7 @@ def found(client: AgentClient, environ: Mapping[str, str]) -> str | None:
 
 
 def logged_in(client: AgentClient, program: str) -> bool:
-    """Return whether the client says that somebody is logged in; a call is the proof."""
+    """Return whether the client reports a login; only a call proves it."""
     return status(client, program, *client.status) is not None
 
 

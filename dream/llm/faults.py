@@ -124,7 +124,7 @@ def quote(text: str) -> str:
 
 
 class Pause:
-    """When an overloaded model may be called again: the wait that one thread was told holds for all threads.
+    """When an overloaded model may be called again, for all threads.
 
     Moments are monotonic seconds.
     """

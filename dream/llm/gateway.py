@@ -405,7 +405,7 @@ def _within(seconds: float, work: Callable[[], _T], watch: Watch) -> _T:
 
 
 def load_litellm() -> Any:
-    """Import LiteLLM, quiet and off-line but for the call itself; one thread does it, and the others wait.
+    """Import LiteLLM, without output and without network access; one thread imports it, the others wait.
 
     Its 2,700 modules make so many objects that Python's search for garbage takes a quarter of the time: it pauses.
     """

@@ -1,4 +1,4 @@
-"""The nights: what one does, and what the machine's own clocks are told so that there is one every night.
+"""The nights: what one does, `dream serve`, and timers of crontab, systemd and launchd.
 
 `serve` has them on time where a process stays.
 """

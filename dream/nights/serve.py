@@ -35,7 +35,7 @@ NIGHT = "night"  # the name of the scheduler's job
 
 
 class Server:
-    """One process that serves one workspace until it is told to stop.
+    """Runs the nights of one workspace until it is stopped.
 
     `read` reads the settings, at the start and again on SIGHUP. `tell` gets a line for each thing that happens, and
     `told` the report of each night. `environ` is the environment, as a value.
@@ -92,7 +92,7 @@ class Server:
         self._wake.set()
 
     def beat(self) -> None:
-        """Have a night if one is due; errors are told, and tried again."""
+        """Run a night if one is due; errors are reported, and the night is retried."""
         now = self._clock()
         if self._stop.is_set() or not self._due(now):
             return

@@ -68,7 +68,7 @@ class TimerJob:
 
     @property
     def log(self) -> Path:
-        """Where cron's and launchd's output goes; systemd has its journal."""
+        """The log file for cron and launchd; systemd has its journal."""
         return self.workspace / ".dream" / "nightly.log"
 
 
@@ -127,7 +127,7 @@ def _is_ours(line: str, job: TimerJob) -> bool:
 
 
 def schedule_of(kind: Timer, text: str, job: TimerJob) -> tuple[str, str] | None:
-    """Read the cron expression and the zone, "" for the machine's, that `text`, as installed for `job`, goes by.
+    """Read the cron expression and the zone ("" is the machine's) from `text`, which is installed for `job`.
 
     None where the job is not in it, or a file of an older version does not say.
     """
