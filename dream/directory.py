@@ -308,6 +308,12 @@ class Workspace:
 
         return moment if isinstance(moment, Then) else then(self, str(moment), datetime.now(UTC))
 
+    def untold(self, moment: Moment) -> str:
+        """Say what can't be told of a moment: what lies before memory began, and was taken back since; or ""."""
+        from dream.recall.then import untold
+
+        return untold(self, self.then(moment))
+
     def get(self, cite: str, *, around: int = 0, place: str | Scope = "", everywhere: bool = True) -> list[Hit]:
         """Open a citation, with `around` neighbours on each side; raises UsageError where it is none, or is gone.
 

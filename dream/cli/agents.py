@@ -89,10 +89,11 @@ def context_command(
         output.emit({"context": block})
     elif block:
         output.say(block.rstrip("\n"))
-    if not block:
+    untold = workspace.untold(as_of) if as_of else ""
+    if not block or untold:
         from dream.recall.context import why_empty
 
-        output.problem(why_empty(about))
+        output.problem(untold or why_empty(about))
 
 
 def _guide(workspace: Workspace, *, named: bool, as_json: bool) -> None:
@@ -248,7 +249,10 @@ def search_command(
     if as_json:
         output.emit(hits)
         return
-    if not hits:
+    untold = workspace.untold(given["as_of"]) if given.get("as_of") else ""
+    if untold:
+        output.problem(untold)
+    elif not hits:
         output.say("Nothing of what is kept says that.")
     for hit in hits:
         _hit(hit, query)

@@ -75,7 +75,9 @@ def listed(workspace: Workspace, limit: int | None = None, *, as_json: bool, as_
         output.emit(changes)
         return False
     settings = workspace.settings(using=())
-    if not changes:
+    if as_of and (untold := workspace.untold(as_of)):
+        output.problem(untold)
+    elif not changes:
         output.say("Nothing has changed yet. `dream run` makes the first change.")
     for change in changes:
         _change_line(change)
@@ -146,7 +148,9 @@ def why_command(words: tuple[str, ...], as_of: str | None, directory: Path | Non
         if number:
             output.say()
         _tell_reason(one)
-    if not found:
+    if as_of and (untold := workspace.untold(as_of)):
+        output.problem(untold)
+    elif not found:
         _absent(workspace, text)
 
 

@@ -110,7 +110,7 @@ def _search(workspace: Workspace, given: Given, where: Where) -> str:
         place=where.scope(workspace),
     )
     if not hits:
-        return "Nothing of what is kept says that."
+        return _untold(workspace, given) or "Nothing of what is kept says that."
     return _quoted(as_line(hit, excerpt(" ".join(hit.text.split()), query)) for hit in hits)
 
 
@@ -141,7 +141,9 @@ def _add(workspace: Workspace, given: Given, where: Where) -> str:
 def _why(workspace: Workspace, given: Given, where: Where) -> str:
     told = why(workspace, given.text("text"), given.text("as_of") or None)
     found = [one for one in map(partial(_within, where.scope(workspace)), told) if one]
-    return _quoted(map(_reason, found)) if found else "No line of memory says that; memory_search looks further."
+    if found:
+        return _quoted(map(_reason, found))
+    return _untold(workspace, given) or "No line of memory says that; memory_search looks further."
 
 
 def _within(scope: Scope, one: Reason) -> Reason | None:
@@ -170,7 +172,13 @@ def _context(workspace: Workspace, given: Given, where: Where) -> str:
     tokens = given.number("tokens", TOKENS, MOST_TOKENS, least=1)
     context = partial(workspace.context, query=given.text("query") or None, as_of=given.text("as_of") or None)
     context = partial(context, place=where.scope(workspace))
-    return context(tokens) or why_empty(context)
+    return context(tokens) or _untold(workspace, given) or why_empty(context)
+
+
+def _untold(workspace: Workspace, given: Given) -> str:
+    """Say that nothing is known of the moment that is asked for, where that is so."""
+    moment = given.text("as_of")
+    return workspace.untold(moment) if moment else ""
 
 
 def _quoted(parts: Iterator[str]) -> str:

@@ -91,6 +91,16 @@ def then(workspace: Workspace, named: str, now: datetime) -> Then:
     return _at(workspace, _last_before(workspace, at), at)
 
 
+def untold(workspace: Workspace, then: Then) -> str:
+    """Say what can't be told of a moment: all before memory began, and what was taken back since; or ""."""
+    if then.sha is None:
+        began = workspace.git.git.run("log", "--max-parents=0", "--format=%cs", "HEAD", "--").decode().split()
+        return f"What was known then can't be told: memory here begins on {min(began)}." if began else ""
+    back = sum(one.at > then.at and not one.removal for one in workspace.rejected())
+    facts = "a fact that you took back" if back == 1 else f"{back} facts that you took back"
+    return f"It can't be told of {facts} since then: that is shown of no day." if back else ""
+
+
 def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], int], scope: Scope) -> str:
     """Lay out memory as it was then, and the entries not dreamt yet; without what the user has taken back since.
 

@@ -157,7 +157,7 @@ def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
             shown |= {one.cite for one in around}
             found.append((hit, around, views.line_at(workspace, hit.cite) if hit.kind == "memory" else None))
     values = {"q": words, "kind": kind, "kinds": KINDS, "found": found, "whole": False, "as_of": as_of}
-    return "search.html", values
+    return "search.html", values | {"untold": workspace.untold(when) if words and when else ""}
 
 
 def nights(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values]:

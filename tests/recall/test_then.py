@@ -97,3 +97,14 @@ def test_what_is_told_later_of_a_day_is_found_by_that_day_in_other_words(tmp_pat
         pipeline.consolidate(made, [said(tmp_path, rows, f"told{number}", now)], settings=SETTINGS, now=now)
     for question in ("what broke at the end of september 2026", "what went wrong on 27 september 2026"):
         assert "phone" in made.search(question)[0].text
+
+
+def test_before_memory_began_nothing_can_be_told_and_afterwards_nothing_is_an_answer(workspace: Workspace) -> None:
+    root, before, after = workspace.root, "2026-01-05", "2026-10-05"
+    for command in (("search", "day rate"), ("context",), ("why", "day rate"), ("log",)):
+        told = called(root, *command, "--as-of", before)
+        assert "can't be told: memory here begins on 2026-09-30" in told.err
+        assert "can't be told" not in called(root, *command, "--as-of", after).err
+    assert "Nothing of what is kept says that." in called(root, "search", "amplifier", "--as-of", after).out
+    drop.drop(workspace, drop.named(workspace, "215"), now=FIRST + timedelta(days=20))
+    assert "a fact that you took back since then" in workspace.untold(after)
