@@ -121,6 +121,8 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
             said.setdefault(voice, {})[by] = said.get(voice, {}).get(by, frozenset()) | shares
     shared = [(len(frozenset().union(*found.values())), -_RANK.index(voice), voice) for voice, found in said.items()]
     number, _, most = max(shared, key=lambda one: one[:2], default=(0, 0, None))
+    if most == "agent" and (answer := _answer(given, messages, people)) is not None:
+        return plain, EntryLine(tuple(sorted({*places, *given})), answer[0], by=answer[1])
     by = max(said.get(most, {"": frozenset()}).items(), key=lambda one: len(one[1]))[0]
     voice = "tool" if ran and most not in ("user", "other") else most
     return plain, EntryLine(tuple(sorted(places)), voice if number or places else None, by=by, ran=ran)
@@ -139,6 +141,20 @@ def _ran(line: str, given: list[int], messages: Mapping[int, Message]) -> tuple[
     answered = {messages[place].answers for place in results} - {None}
     calling = [place for place, one in messages.items() if not answered.isdisjoint(one.calls)]
     return ran, list(dict.fromkeys([*given, *results, *calling]))
+
+
+def _answer(
+    given: Collection[int], messages: Mapping[int, Message], people: Collection[str]
+) -> tuple[Voice, str] | None:
+    """Return who answers the agent: a person whose message is the last that a line cites, with the agent's before it.
+
+    The line tells their answer ("Shall I plan a newsletter?" "God no"), though most of its words are the agent's.
+    """
+    last = max(given, default=-1)
+    if last - 1 not in given or messages[last - 1].role != "assistant":
+        return None
+    voice, by = _spoken(messages[last], people)
+    return (voice, by) if voice in ("user", "other") and _says(own_text(messages[last].content)) else None
 
 
 def _with_answered(given: list[int], messages: Mapping[int, Message], words: frozenset[str]) -> list[int]:

@@ -74,10 +74,23 @@ def test_words_that_the_cited_messages_do_not_hold_are_no_quotation() -> None:
 
 def test_what_the_agent_said_first_and_the_user_confirms_is_theirs() -> None:
     summary = "- The agent updates the changelog with every change {4,5}"
-    assert line(summary).voice == "agent"
     assert line(f"{summary}\n    > And ya, every change") == EntryLine((4, 5), "user", "And ya, every change")
     before = "- The gateway listens on port 9443 and has timeouts {5,6}\n    > never just raise timeouts"
     assert cited(before, TALK)[0][1].voice == "tool"
+
+
+def test_an_answer_to_the_agent_is_the_user_s_where_both_are_cited() -> None:
+    talk = {
+        7: Message("assistant", "Shall I set up a newsletter?"),
+        8: Message("user", "god no"),
+        9: Message("tool", "newsletter: off"),
+    }
+    refused = "- The user wants no newsletter"
+    assert [cited(f"{refused} {{{cites}}}", talk)[0][1].voice for cites in ("7,8", "7", "7,9")] == [
+        "user",
+        "agent",
+        "tool",
+    ]
 
 
 def test_a_line_that_a_bare_ok_is_cited_for_is_the_one_s_who_said_it() -> None:
