@@ -25,6 +25,7 @@ from dream.actions.statements import (
     is_citation,
     meant,
     near,
+    spelled,
     statements,
     wished,
 )
@@ -34,6 +35,7 @@ from dream.history.repair import Sealing
 from dream.memory import KNOWN_PLACES, TEMPLATES
 from dream.recall.others import machines
 from dream.text.safe import span
+from dream.text.sentences import sentences
 from dream.transfer import native
 from dream.transfer.take import imported_from
 from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
@@ -113,6 +115,7 @@ def forget(  # noqa: PLR0913 - each says what is meant, by name
     words: bool = False,
     guess: bool = True,
     wish: Sequence[int] = (),
+    chosen: Sequence[FoundStatement] = (),
     dry_run: bool = False,
     now: datetime,
     locked: bool = False,
@@ -125,10 +128,13 @@ def forget(  # noqa: PLR0913 - each says what is meant, by name
     UsageError for a text too short to be looked for, UnknownRevision, GitError and Busy; what had been changed by then
     stays changed, and running it again goes on. Where nobody looks, pass `guess=False`: what lacks some of the words is
     then only shown, as in a dry run. `wish` are the entries in which the user asked for it: what else says it is
-    sought, and the wish goes along.
+    sought, and the wish goes along. `chosen` are statements that a person picked of those that a dry run showed: then
+    they go, wherever they are said, and nothing else.
     """
 
     def wanted() -> _Sought:
+        if chosen:
+            return _picked(workspace, what, chosen)
         return _wanted(workspace, what, text=text, words=words, wish=wish)
 
     return _forget(workspace, wanted, guess=guess, dry_run=dry_run, now=now, locked=locked)
@@ -274,12 +280,11 @@ def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool, wish: S
         )
     if words:
         return _Sought(what, Needle([what]))
-    every = [*statements(workspace), *earlier(workspace)]
+    several = len(sentences(what)) > 1
+    every = [*statements(workspace, whole=several), *earlier(workspace, whole=several)]
     own = wished(workspace, what, wish, every)
     taken, guessed = meant(what, (one for one in every if one not in own), told=bool(wish))
-    itself = (
-        [what] if wish or not taken or Needle([what]).count(taken[0].text.encode("utf-8", "surrogateescape")) else []
-    )
+    itself = _itself(what, taken) if taken and not wish else [what]
     taken += own
     standing = [one for one in every if one.cite != EARLIER]
     texts = dict.fromkeys(one.text for one in taken)
@@ -290,6 +295,19 @@ def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool, wish: S
         near=tuple(near(what, taken, standing)),
         guessed=guessed,
     )
+
+
+def _picked(workspace: Workspace, what: str, chosen: Sequence[FoundStatement]) -> _Sought:
+    needle = Needle(one.text for one in chosen)
+    standing = list(statements(workspace))
+    taken = [one for one in standing if needle.count(one.text.encode("utf-8", "surrogateescape"))]
+    return _Sought(what, needle, taken=tuple(taken), near=tuple(near(what, taken, standing)))
+
+
+def _itself(what: str, taken: Sequence[FoundStatement]) -> list[str]:
+    """Return the text itself as it is spelled in what was found; none where only its words were."""
+    exact = [what] if any(Needle([what]).count(one.text.encode("utf-8", "surrogateescape")) for one in taken) else []
+    return list(dict.fromkeys([*exact, *(found[0] for one in taken if (found := spelled(what).search(one.text)))]))
 
 
 def _change(workspace: Workspace, what: str) -> str | None:
@@ -403,6 +421,8 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
         yield f"these refs are not dream's and stay as they are, with what they hold: {', '.join(others)}"
     if git.git_dir != workspace.root / ".git":
         yield "the git repository around the workspace is not dream's: what was committed there stays there"
+    if not sources:
+        yield "what says it in other words or in another language is not found by its words; `dream search` may find it"
     if sources:
         yield f"{span(sources)} may say it in other words: the line was dreamt from there"
     yield from _in_clients_files(workspace, needle)

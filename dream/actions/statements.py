@@ -1,7 +1,8 @@
-"""The statements of a workspace: lines of files and entries, sentences of messages; and which of them are meant.
+"""The statements of a workspace: the sentences of its files, entries and messages; and which of them are meant.
 
-Each stands where it is cited. What is meant by a few words are the statements that hold them, as they were typed; else
-those that hold all of their words; else those that hold most of them, at least half.
+Each is found where it is cited. A few words mean the statements that hold them as they were typed, or with other signs
+between the same letters (`amber_fox` for "Amber-Fox"); else those that hold all of the words; else those that hold most
+of them, at least half.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from dream.recall import cite, get, memory_lines
 from dream.text.sentences import sentences
 from dream.text.words import content_words, coverage, without_bullet
 from dream.versions.diff import PLAIN
-from dream.versions.rewrite import Needle
+from dream.versions.rewrite import Needle, bare, is_long_enough
 
 _CITED = re.compile(r"(?:memory/)?(?:archive/|places/[\w-]+/)?[\w.-]+\.md:\d+|history:\d+|\S.*#\d+")
+_MARKS = re.compile(r"\A\s*(?:\[[^\[\]\n]{1,200}\]\s*){0,2}")  # `[fact]` before a line of history
 _HALF = 0.5  # of the words that were typed: with fewer in it a statement is about something else
 EARLIER = "an earlier version"  # in place of a citation
 _FEW = 4
@@ -54,21 +56,29 @@ def cited(workspace: Workspace, citation: str) -> list[FoundStatement]:
     return [FoundStatement(found.cite, without_bullet(one).strip(), found.text) for one in parts if one.strip()]
 
 
-def statements(workspace: Workspace) -> Iterator[FoundStatement]:
-    """Yield every statement of the three files, their archive, history and the messages."""
+def statements(workspace: Workspace, *, whole: bool = False) -> Iterator[FoundStatement]:
+    """Yield every statement of the three files, their archive, history and the messages; with `whole`, whole lines."""
     for place, line in memory_lines(workspace):
-        yield FoundStatement(place, without_bullet(line).strip(), line)
+        yield from _of_line(place, line, whole=whole)
     for entry in workspace.history.after(0):
         for line in filter(str.strip, entry.content.split("\n")):
-            yield FoundStatement(f"history:{entry.cursor}", without_bullet(line).strip(), line)
+            yield from _of_line(f"history:{entry.cursor}", line, whole=whole)
     messages = workspace.history.messages
     for said in (decode(line) for path in messages.paths() for _, line in messages.raw(path)):
         if said is not None:
             yield from (FoundStatement(cite(said), one.text, said.text) for one in sentences(said.text))
 
 
-def earlier(workspace: Workspace) -> Iterator[FoundStatement]:
-    """Yield the lines that earlier versions of the files had."""
+def _of_line(citation: str, line: str, *, whole: bool) -> Iterator[FoundStatement]:
+    """Yield the statements of a line: its sentences without quotation marks and date, or the line where it is one."""
+    text = without_bullet(line).strip()
+    parts = [] if whole or WISH in line else [one.text for one in sentences(stated(text))]
+    for part in parts if len(parts) > 1 else [text]:
+        yield FoundStatement(citation, part, line)
+
+
+def earlier(workspace: Workspace, *, whole: bool = False) -> Iterator[FoundStatement]:
+    """Yield the statements that earlier versions of the files had."""
     head = workspace.git.head()
     if head is None:
         return
@@ -77,7 +87,7 @@ def earlier(workspace: Workspace) -> Iterator[FoundStatement]:
         for row in answers:
             line = row.decode("utf-8", "surrogateescape")
             if line[:1] in "+-" and line[:3] not in ("+++", "---") and line[1:2] not in ("{", "#", "\n"):
-                yield FoundStatement(EARLIER, without_bullet(line[1:]).strip(), line[1:])
+                yield from _of_line(EARLIER, line[1:], whole=whole)
 
 
 def wished(
@@ -109,8 +119,8 @@ def meant(what: str, found: Iterable[FoundStatement], *, told: bool = False) -> 
     A guess is a statement that lacks some of the words; none is meant where none holds half of them.
     """
     every = list(found)
-    needle, wanted = Needle([what]), _plain(what)
-    exact = [one for one in every if _holds(needle, one.text)]
+    needle, wanted, letters = Needle([what]), _plain(what), spelled(what)
+    exact = [one for one in every if _holds(needle, one.text) or letters.search(one.text)]
     if exact and not told:
         return exact, False
     if worded := [one for one in every if wanted and wanted <= _plain(one.text)] or exact:
@@ -122,13 +132,36 @@ def meant(what: str, found: Iterable[FoundStatement], *, told: bool = False) -> 
 
 
 def near(what: str, taken: Iterable[FoundStatement], found: Iterable[FoundStatement]) -> list[FoundStatement]:
-    """Return what looks like what was meant and stays: it shares half of the words, or spells them nearly so."""
-    texts = {one.text.casefold() for one in taken}
+    """Return what looks like what was meant and stays: it shares half of the words, or one of a few words is in it.
+
+    Each is named once, by the first place where it is found: a line of memory before the message that it quotes.
+    """
+    texts = {_said(one) for one in taken}
     few = _plain(what) if len(what.split()) <= _FEW else ()  # by a word of a whole sentence anything is near
-    spelled = re.compile("|".join(map(re.escape, few)) or r"(?!)")
-    others = [one for one in found if one.text.casefold() not in texts]
-    alike = [one for one in others if spelled.search(one.text.casefold()) or coverage(what, one.text) >= _HALF]
-    return list({one.text: one for one in alike}.values())[:_MOST_NEAR]
+    holding = re.compile("|".join(map(re.escape, few)) or r"(?!)")
+    others = {_said(one): one for one in reversed(list(found)) if _said(one) not in texts}
+    alike = [
+        one
+        for one in reversed(others.values())
+        if holding.search(one.text.casefold()) or coverage(what, one.text) >= _HALF
+    ]
+    return alike[:_MOST_NEAR]
+
+
+def spelled(what: str) -> re.Pattern[str]:
+    """Return what finds the letters and digits of `what` as words of their own, whatever signs are between them."""
+    letters = [re.escape(letter) for letter in re.findall(r"[^\W_]", what)] if is_long_enough(what) else []
+    joined = r"[\W_]*".join(letters) or r"(?!)"
+    return re.compile(rf"(?<![^\W_]){joined}(?![^\W_])", re.IGNORECASE)
+
+
+def stated(text: str) -> str:
+    """Return what a line states, without the marks before it, its quotation marks and its date."""
+    return bare(_MARKS.sub("", without_bullet(text)))
+
+
+def _said(one: FoundStatement) -> str:
+    return stated(one.text).rstrip(".。").casefold()
 
 
 def _plain(text: str) -> frozenset[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from dream.errors import UsageError
 if TYPE_CHECKING:
     from dream.actions.forget import Forgotten
     from dream.actions.restore import Mode, Restored
+    from dream.actions.statements import FoundStatement
     from dream.actions.why import Reason
     from dream.directory import Workspace
     from dream.settings import Settings
@@ -429,8 +432,9 @@ def forget_command(
     the review queue, the run record and all commits, and deletes them whole; --words deletes only the words. A
     CITATION means what it names, a SHA the lines that this change added. Statements with only some of the words
     are never deleted without asking. Unlike a restore, this can't be undone: commits are rewritten under new
-    names, and the old ones are deleted. The matches are shown first; without a terminal --yes is required. Case
-    is ignored, except in a name of two or three letters, which is found only as a separate word. If it was
+    names, and the old ones are deleted. The matches are shown first, and similar statements, and on a terminal you
+    choose by their numbers; without one --yes is required. Case and the signs between letters (amber_fox, Amber-Fox)
+    are ignored, except in a name of two or three letters, which is found only as a separate word. If it was
     interrupted, run it again with the same text, or with the number that `dream doctor` reports.
 
     \b
@@ -454,11 +458,18 @@ def forget_command(
             output.say(f"Number {given_up} was abandoned; its text remains wherever it had not been removed yet.")
         return None
 
-    def run(*, dry_run: bool) -> Forgotten:
+    def run(*, dry_run: bool, chosen: Sequence[FoundStatement] = ()) -> Forgotten:
         if finish is not None:
             return forget.finish(workspace, finish, dry_run=dry_run, now=group.now())
         return forget.forget(
-            workspace, what or "", text=is_text, words=words, guess=not yes, dry_run=dry_run, now=group.now()
+            workspace,
+            what or "",
+            text=is_text,
+            words=words,
+            guess=not yes,
+            chosen=chosen,
+            dry_run=dry_run,
+            now=group.now(),
         )
 
     asks = not as_json and group.somebody_answers()
@@ -466,17 +477,38 @@ def forget_command(
         raise UsageError(
             "Forgetting can't be undone: preview it with --dry-run, and pass --yes when there is no terminal."
         )
+    chosen: Sequence[FoundStatement] = ()
     if dry_run or (asks and not yes):
         preview = run(dry_run=True)
         show_forgotten(preview, as_json=as_json)
-        if dry_run or not preview.found:
+        if dry_run or not (preview.found or preview.near):
             return None
-        if not group.confirmed("Forget it for good?"):
+        picked = _picked(preview)
+        if picked is None:
             output.say("Nothing was changed.")
             return 1
-    done = run(dry_run=False)
+        chosen = picked
+    done = run(dry_run=False, chosen=chosen)
     show_forgotten(done, as_json=as_json)
     return int(yes and done.guessed)
+
+
+def _picked(preview: Forgotten) -> Sequence[FoundStatement] | None:
+    """Ask which of the statements shown go; return those, none for all that were found, or None to keep everything."""
+    shown = [*(one for one, _ in preview.taken), *preview.near]
+    if preview.found and len(shown) < 2:
+        return () if group.confirmed("Forget it for good?") else None
+    first = f"y for 1–{len(preview.taken)}, " if len(preview.taken) > 1 else "y for 1, " if preview.taken else ""
+    question = f"Forget for good? {first}or their numbers (1,{len(shown)}); Enter keeps all"
+    while True:
+        typed = click.prompt(question, default="", show_default=False, err=True).strip()
+        if typed.lower() in ("", "n", "no"):
+            return None
+        if typed.lower() in ("y", "yes") and preview.found:
+            return ()
+        numbers = re.split(r"[,\s]+", typed)
+        if all(one.isdecimal() and 1 <= int(one) <= len(shown) for one in numbers):
+            return [shown[int(one) - 1] for one in numbers]
 
 
 def _headline(done: Forgotten) -> str:
@@ -495,7 +527,12 @@ def show_forgotten(done: Forgotten, *, as_json: bool = False) -> None:
         return
     held, total = done.versions
     if not done.found and not done.renamed:
-        output.say("No file or commit of dream's contains it.", bold=True)
+        output.say(
+            "No file or commit of dream's contains it. What memory says in other words, `dream search` may find; then "
+            "`dream forget CITATION`.",
+            bold=True,
+            fold=True,
+        )
     else:
         output.say(_headline(done), bold=True)
     show_taken(done)
@@ -521,8 +558,9 @@ def show_taken(done: Forgotten) -> None:
 
 
 def _show_near(done: Forgotten) -> None:
-    for one in done.near:
-        output.say(f"Also similar, and kept: {one.cite}: {one.text}", fold=True)
+    for number, one in enumerate(done.near, len(done.taken) + 1):
+        counted = f"  {number}. " if done.dry_run else ""
+        output.say(f"{counted}Also similar, and kept: {one.cite}: {one.text}", fold=True)
     if done.near and not done.dry_run:
         output.say(f"If that was meant too: dream forget {done.near[0].cite}", fold=True)
 

@@ -72,7 +72,7 @@ class Needle:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.given = tuple(texts)
-        self.texts = tuple(dict.fromkeys(stripped for text in self.given if (stripped := _bare(text))))
+        self.texts = tuple(dict.fromkeys(stripped for text in self.given if (stripped := bare(text))))
         plain = "|".join(_pattern(text, r"\s+") for text in self.texts) or r"(?!)"
         written = "|".join(dict.fromkeys(one for text in self.texts for one in _escaped(text))) or r"(?!)"
         self._text = re.compile(plain, re.IGNORECASE)
@@ -335,7 +335,7 @@ class _Rewriting:
         self._names.add(self._old, self._last)
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Return what a line states, without its bullet and the date behind it."""
     line = without_bullet(text).strip()
     without = re.sub(rf"^{_QUOTES}|{_QUOTES}$", "", _DATE.sub("", line)).strip()

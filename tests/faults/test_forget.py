@@ -11,6 +11,7 @@ import pytest
 
 from dream.cli.group import dream_group
 from dream.versions.rewrite import MARK, Needle
+from tests.cli.commands import on_a_terminal
 from tests.faults.support import Checker, Fault, copy, dream, git, memory, ran, rows
 from tests.faults.test_crash import NO_MORE, Count
 
@@ -144,6 +145,49 @@ def test_what_lacks_some_of_the_words_is_shown_and_goes_by_no_yes_alone(filled: 
     assert re.search(r"1\. \S+: .*Hania is allergic to hazelnuts", done.out)
     assert "These lack some of the words" in done.out
     assert dream(filled, "forget", "Hania hates hazelnuts and pears", "--yes", "--json").json["outcome"] == "preview"
+
+
+def test_a_line_of_two_statements_loses_the_one_that_is_meant(pattern: Path, tmp_path: Path) -> None:
+    root, talk = copy(pattern, tmp_path / "w"), tmp_path / "talk.jsonl"
+    said = "My desk phone is 555-0142. My pager is 555-0199."
+    talk.write_text(json.dumps({"role": "user", "content": said}) + "\n", encoding="utf-8")
+    ran(root, "consolidate", str(talk))
+    ran(root, "run")
+    assert "555-0142. My pager is 555-0199" in "".join(memory(root).values())  # a line of memory quotes both
+
+    ran(root, "forget", "my pager", "--yes")
+
+    assert holders(root, "555-0199") == []
+    assert "My desk phone is 555-0142" in "".join(memory(root).values())
+
+
+@pytest.mark.parametrize("what", ["Amber-Fox", "amber fox", "AmberFox"])
+def test_a_name_is_found_with_other_signs_between_its_letters(filled: Path, what: str) -> None:
+    user = filled / "USER.md"
+    lines = "- The project is Amber-Fox\n- Its branch is amber_fox\n- The class is AmberFox\n- The fox is amber\n"
+    user.write_text(user.read_text(encoding="utf-8") + lines, encoding="utf-8")
+
+    ran(filled, "forget", what, "--yes")
+
+    assert [holders(filled, one) for one in ("Amber-Fox", "amber_fox", "AmberFox")] == [[], [], []]
+    assert "- The fox is amber\n" in user.read_text(encoding="utf-8")
+
+
+def test_a_person_picks_the_statements_that_go_by_their_numbers(filled: Path) -> None:
+    user = filled / "USER.md"
+    lines = "- Jule lives in Harbour Lane\n- Peer lives in Harbour Lane\n- Jule has a zither\n"
+    user.write_text(user.read_text(encoding="utf-8") + lines, encoding="utf-8")
+    shown = on_a_terminal("forget", "where Jule lives", "-w", filled, typed="\n")
+    assert "Nothing was changed." in shown.out
+    numbers = dict(re.findall(r"(\d)\. (?:Also similar, and kept: )?USER\.md:\d+: (\w+ \w+ \w+)", shown.out))
+    there = {text: number for number, text in numbers.items()}
+    assert {"Jule lives in", "Jule has a"} <= there.keys()
+
+    done = on_a_terminal("forget", "where Jule lives", "-w", filled, typed=f"9\n{there['Jule has a']}\n")
+
+    assert done.status == 0, done.out
+    assert holders(filled, "zither") == []
+    assert "- Jule lives in Harbour Lane\n- Peer lives in Harbour Lane\n" in user.read_text(encoding="utf-8")
 
 
 def test_a_number_that_begins_alike_stays_and_is_named(filled: Path) -> None:
