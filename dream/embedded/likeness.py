@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -31,10 +30,6 @@ _TIMES = frozenset("月日号號年時时分点點")  # a number before them is 
 _PRONOUNS = frozenset("我你您他她它")
 _HIRAGANA = re.compile("[ぁ-ゟ]")
 _HAN_ONLY = re.compile("[㐀-鿿]+")
-_MEASURED = re.compile(
-    r"(?<![A-Za-zÀ-ÿ\d_.,:/-])(\d+(?:[.,]\d+)*) ?(?:([^\W\d_぀-鿿]{2,}|[%€$£])|([㐀-鿿゠-ヿ]))",
-)
-_HOURS = frozenset(("uhr", "am", "pm", "hs"))
 
 
 @lru_cache(maxsize=16384)
@@ -101,18 +96,33 @@ def _flat(text: str) -> str:
 
 
 def supersedes(new: str, old: str, code: str, share: float) -> bool:
-    """Return whether two statements share at least `share` of the shorter's content words, or one updates a count.
+    """Return whether two statements share at least `share` of the shorter's content words.
 
     Not where they say the same of two things: "Room 12 is free", "Room 14 is free"; "the crawler has 3 tickets", "the
-    scheduler has 5".
+    scheduler has 5". Nor where the later names something that the older doesn't tell of: "my sister-in-law moved".
     """
+    if not _same_frame(new, old, code):
+        return False
     ours, theirs = ({word for word in telling(one, code) if not word[:1].isdigit()} for one in (new, old))
     both, least = ours & theirs, min(len(ours), len(theirs))
     instead = 1 <= len(ours - theirs) <= 2 and 1 <= len(theirs - ours) <= 2 and len(both) >= least / 2
     if (_counts(new, code) and _counts(old, code)) or (instead and _NUMBER.search(new) and _NUMBER.search(old)):
         return False
     few, more = sorted((telling(new, code) - common(), telling(old, code) - common()), key=len)
-    return len(few & more) >= share * (len(few) or 1) or recounted(new, old, code)
+    return len(few & more) >= share * (len(few) or 1)
+
+
+def _same_frame(new: str, old: str, code: str) -> bool:
+    """Return whether a statement tells nothing in other words than an older one, but for values and words of change."""
+    known = telling(old, code)
+    values = {one for one in _values(new, code) if known.isdisjoint(telling(one, code))}
+    changing = (
+        cue for one in days.codes() for cue in tongue(one).cues["change"]
+    )  # few words may be taken for another's
+    said = known | telling(" ".join((*changing, *values)), code)
+    characters = set("".join(filter(_WIDE_RUN.match, known)))
+    left = {word for word in telling(new, code) - said - _calendar() if not word[:1].isdigit()}
+    return all(_WIDE_RUN.match(word) and not characters.isdisjoint(word) for word in left)
 
 
 def shared(new: str, old: str, code: str) -> list[frozenset[str]]:
@@ -144,30 +154,6 @@ def _calendar() -> frozenset[str]:
         for name in (*known.months, *known.short, *known.weekdays)
     )
     return frozenset(word for name, code in named for form in (name, f"{name}s") for word in telling(form, code))
-
-
-def recounted(new: str, old: str, code: str) -> bool:
-    """Return whether `new` has another number of something that `old` counts or measures; days and hours are neither."""
-    counts = _measured(old, code)
-    if _counts(new, code) and _counts(old, code):
-        return False  # "box 1", "box 2"
-    return any(some.isdisjoint(counts[thing]) for thing, some in _measured(new, code).items() if thing in counts)
-
-
-@lru_cache(maxsize=4096)
-def _measured(text: str, code: str) -> Mapping[str, set[str]]:
-    """Return the numbers of what a text counts or measures, by its telling word: of "three panels" 3, of "5 mg" 5."""
-    known, said = days.names(code), text.lower()
-    if not known.wide:
-        for value, word in enumerate(known.numbers[1:], 2):
-            said = re.sub(rf"\b{word}\b", str(value), said)
-    told = [(match[2] or match[3], match[1]) for match in _MEASURED.finditer(said)]
-    found: dict[str, set[str]] = {}
-    for thing, number in told:
-        if thing not in _TIMES and thing not in _HOURS:
-            for word in (telling(thing, code) or {thing}) - _calendar():
-                found.setdefault(word, set()).add(number)
-    return found
 
 
 def _counts(text: str, code: str) -> bool:

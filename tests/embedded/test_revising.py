@@ -197,14 +197,16 @@ def test_rules_of_one_sitting_stand_side_by_side() -> None:
     [
         ("Beto pays, and the hall costs 95 mil pesos in total.", "Beto gave in, it went up to 105 mil."),
         ("We have two panels on the roof.", "There are three panels up there."),
+        ("My sister lives in Graz.", "My sister-in-law moved to Linz."),
+        ("My husband Anselm drives a van for Hollis.", "Anselm's brother quit Hollis and drives a taxi now."),
         ("青屿那边仓库36台车。", "车又加了，青屿60台。"),
     ],
 )
-def test_another_number_of_the_same_thing_takes_the_place_of_the_old_one(old: str, new: str) -> None:
+def test_what_tells_more_than_another_value_of_the_same_stands_beside_it(old: str, new: str) -> None:
     files = dreamt({}, f"- [fact] “{old}” (2 March 2026)")
     files = dreamt(files, f"- [fact] “{new}” (9 March 2026)")
 
-    assert len([one for text in files.values() for one in facts(text)]) == 1
+    assert len([one for text in files.values() for one in facts(text)]) == 2
 
 
 @pytest.mark.parametrize(
