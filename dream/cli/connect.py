@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dream.cli import group, output, show
+from dream.errors import DreamError
 from dream.workspace import locate
 
 if TYPE_CHECKING:
@@ -150,7 +151,10 @@ def _tell_what_happens(root: Path, names: Sequence[str], *, asks: bool) -> None:
     settings = workspace.settings(using=())
     due = _next_night(workspace, settings)
     if due is None and asks and group.somebody_answers():
-        due = _offer_nights(workspace, settings)
+        try:
+            due = _offer_nights(workspace, settings)
+        except DreamError as error:  # no crontab, systemd or launchd: the rest is still to be said
+            output.problem(str(error))
     for name in names:
         output.say(f"From its next start on, with {name}: {CLIENTS[name].gives()}.", fold=True)
         if CLIENTS[name].note:

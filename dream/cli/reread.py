@@ -118,6 +118,8 @@ def _tell(workspace: Workspace, shares: list[Share], settings: Settings) -> None
 
     if not shares:
         output.say("Nothing is there to be read again: the messages are not kept, or were read again already.")
+        if workspace.history.backlog(workspace.dream_cursor())[0]:
+            output.say("History holds entries that wait to be dreamt: `dream run` dreams them.")
         return
     names = {one.id: one.name for one in Places(workspace.root, workspace.private, Path.home()).all()}
     for one in sorted(shares, key=lambda share: -share.tokens):

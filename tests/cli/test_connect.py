@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.actions.connect import parsed, with_value, without_value
-from tests.cli.commands import Ended, dream, environment
+from tests.cli.commands import Ended, dream, environment, on_a_terminal
 from tests.recall.test_search import NOW
 from tests.workspaces import fresh
 
@@ -347,3 +348,17 @@ def test_a_folder_called_dream_where_the_agent_works_is_not_run(home: Path) -> N
             json.loads(f'"{command}"'), shell=True, capture_output=True, text=True, check=False, **asked
         )
         assert "somebody else" not in ran.stderr
+
+
+def test_without_a_timer_on_the_machine_connect_still_says_what_happens_when(tmp_path: Path) -> None:
+    alone = tmp_path / "bin"
+    alone.mkdir()
+    (Path.home() / ".claude").mkdir()
+    for program in ("git", "env"):
+        (alone / program).symlink_to(shutil.which(program) or "")
+
+    done = on_a_terminal("connect", "claude-code", typed="y\ny\n", PATH=str(alone))
+
+    assert "Dream every night, started by" in done.out, done.out
+    assert "Recall works now." in done.out
+    assert "dream cron install" in done.out

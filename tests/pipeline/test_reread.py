@@ -159,3 +159,13 @@ def test_search_finds_the_new_entry_and_not_the_one_whose_place_it_took(workspac
     again(workspace)
 
     assert [hit["text"] for hit in dream(*asked).json] == ["The user lives in Lisbon since 7 November 2026"]
+
+
+def test_reading_again_names_the_run_where_entries_wait_to_be_dreamt(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    dream("init", root)
+    dream("note", "I live in Rome", "-w", root)
+
+    assert "`dream run` dreams them" in dream("reread", "--yes", "-w", root).out
+    dream("run", "-w", root)
+    assert "`dream run`" not in dream("reread", "--yes", "-w", root).out
