@@ -157,7 +157,7 @@ class Dreamer:
         owners, group = self._settings.owners, bool(place and place.is_group)
         found = everything.within(place, owners)
         shown, restored = self._given_way(found, batch)
-        evidence = gather(map(self._hear, batch), shown.texts.values(), owners, group=group)
+        evidence = gather(map(self._hear, batch), shown.texts, owners, group=group)
         # 2. Phase 1: findings. Without any, phase 2 is not paid for.
         try:
             findings = self._analyse(batch, shown, evidence, left_out, place)

@@ -22,6 +22,7 @@ from dream.text.words import content_words, without_bullet, without_said_on
 
 REDACTED = "[REDACTED:"  # stands where a secret stood: such words are no rule for every session to read
 LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
+NO_FILES: Mapping[MemoryFile, str] = {}
 Row = tuple[str, EntryLine]
 
 
@@ -43,14 +44,15 @@ class Heard:
 class BatchEvidence:
     """What the entries of one dream vouch for, by cursor; of several people only the `owners` are the user.
 
-    `words` are what the user and the agent said, folded: what a note in brackets may be made of. In a `group` chat
-    what its members ask may be a rule of the group's.
+    `words` are what the user and the agent said, folded: what a note in brackets may be made of; `rules` are the lines
+    of SOUL.md, which it may copy. In a `group` chat what its members ask may be a rule of the group's.
     """
 
     heard: Mapping[int, Heard]
     words: frozenset[str] = frozenset()
     owners: Sequence[str] = ()
     group: bool = False
+    rules: Sequence[str] = ()
 
     def said(self, cursors: Iterable[int]) -> list[OwnText]:
         """Return what the user said themselves in these entries."""
@@ -60,11 +62,11 @@ class BatchEvidence:
         """Return the words of a group's member, not of the user's, that a rule of the group's is a copy of."""
         heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard] if self.group else []
         others = [one for entry in heard for one in entry.others if one.by]
-        return copied(unnamed(without_said_on(line), {one.by for one in others}), others, self.words)
+        return copied(unnamed(without_said_on(line), {one.by for one in others}), others, self.words, self.rules)
 
     def rule(self, line: str, cursors: Iterable[int], more: Sequence[OwnText] = ()) -> Copied | None:
         """Return the user's own words that a rule is a copy of, in these entries or in what is given beside them."""
-        return copied(without_said_on(line), [*self.said(cursors), *more], self.words)
+        return copied(without_said_on(line), [*self.said(cursors), *more], self.words, self.rules)
 
     def written(self, finding: Finding, files: Mapping[MemoryFile, str]) -> Copied | None:
         """Return the user's own words for a rule that phase 1 found; None where it is no copy.
@@ -168,18 +170,24 @@ NOTHING_HEARD = BatchEvidence({})
 
 
 def gather(
-    heard: Iterable[Heard], beside: Iterable[str] = (), owners: Sequence[str] = (), *, group: bool = False
+    heard: Iterable[Heard],
+    beside: Mapping[MemoryFile, str] = NO_FILES,
+    owners: Sequence[str] = (),
+    *,
+    group: bool = False,
 ) -> BatchEvidence:
-    """Gather what entries vouch for; `beside` are texts whose words were heard too.
+    """Gather what entries vouch for; `beside` are the memory files as they are shown: their words were heard too.
 
     What a tool or a pasted text says was not heard: an order in it would stand in a rule as a note.
     """
     known = {one.entry.cursor: one for one in heard}
     texts = [row for one in known.values() for row, line in one.rows if line.voice in ("user", "agent")]
-    texts += [line for text in beside for line in text.splitlines() if not names_source(line)]
+    texts += [line for text in beside.values() for line in text.splitlines() if not names_source(line)]
     texts += [one.entry.session or "" for one in known.values()]  # "here" in a chat: [on Telegram]
     texts += [own_text(said.text, facts=True) for one in known.values() for said in one.said]
-    return BatchEvidence(known, frozenset(word for text in texts for word in folded(text)), owners, group)
+    words = frozenset(word for text in texts for word in folded(text))
+    rules = [line for file, text in beside.items() if like(file) == "SOUL.md" for line in text.splitlines()]
+    return BatchEvidence(known, words, owners, group, rules)
 
 
 def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool = False) -> Heard:

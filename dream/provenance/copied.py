@@ -55,17 +55,22 @@ class Copied:
     by: str = ""
 
 
-def copied(line: str, said: Sequence[OwnText], heard: Collection[str] = frozenset()) -> Copied | None:
+def copied(
+    line: str, said: Sequence[OwnText], heard: Collection[str] = frozenset(), rules: Sequence[str] = ()
+) -> Copied | None:
     """Return the user's own words that `line` is a copy of, as they wrote them; None where it is none.
 
-    `heard` are the folded words that a note in brackets may be made of.
+    `heard` are the folded words that a note in brackets may be made of; one with a "not" is a copy itself, of what is
+    `said` or of one of the `rules`: "[no calls after nine] except from Mum".
     """
+    texts = [*rules, *(own_text(one.text) for one in said)]
+    copies = {note for note in notes(line) if any(points_at(note, text) for text in texts)}
     line = unnamed(line, {one.by for one in said if one.by})
     pieces = [piece for piece in _GAP.split(line) if _tokens(piece)]
     found: list[str] = []
     by = ""
     for piece in pieces:
-        places = (place for one in said for place in _places(piece, one, heard))
+        places = (place for one in said for place in _places(piece, one, heard, copies))
         best = next(places, None)
         if best is None:
             return None
@@ -111,7 +116,7 @@ def _follows(piece: Sequence[str], words: Sequence[str]) -> bool:
     return any(list(words[at : at + size]) == list(piece) for at in range(len(words) - size + 1))
 
 
-def _places(piece: str, said: OwnText, heard: Collection[str]) -> Iterator[Copied]:
+def _places(piece: str, said: OwnText, heard: Collection[str], copies: Collection[str]) -> Iterator[Copied]:
     """Yield the words of one text that a piece is a copy of, first with its brackets as words, then as notes."""
     mine = own_text(said.text)
     words = _tokens(mine)
@@ -125,7 +130,7 @@ def _places(piece: str, said: OwnText, heard: Collection[str]) -> Iterator[Copie
     edges = [0, *(edge for note in found for edge in note.span()), len(piece)]
     texts = [piece[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
     notes, chunks = [note[1] for note in found], [[word for word, _, _ in _tokens(text)] for text in texts]
-    if not notes or not any(chunks) or not all(_is_heard(note, heard) for note in notes):
+    if not notes or not any(chunks) or not all(note in copies or _is_heard(note, heard) for note in notes):
         return
     if (placed := _with_notes(chunks, notes, words)) is not None:
         first, last, inserted = placed

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dream.provenance.copied import OwnText, copied, folded
+from dream.provenance.copied import Copied, OwnText, copied, folded
 from dream.provenance.voice import CUT, own_text
 
 
@@ -129,3 +129,13 @@ def test_any_run_of_the_user_s_words_is_written_whole(text: str, data: st.DataOb
 
 def letters(text: str) -> str:
     return "".join(filter(str.isalpha, text))
+
+
+def test_a_note_with_a_not_is_a_copy_of_a_rule_that_stands() -> None:
+    said = [OwnText("except sundays, then you can ping me at 4")]
+    rule = "- no reminders between 4 and 5"
+    exception = "[no reminders between 4 and 5] except sundays, then you can ping me at 4"
+    heard = frozenset("no reminders between 4 and 5 except sundays then you can ping me at".split())
+    assert copied(exception, said, heard, [rule]) == Copied(exception)
+    assert copied(exception, said, heard) is None
+    assert copied("[no reminders at 4] except sundays, then you can ping me at 4", said, heard, [rule]) is None
