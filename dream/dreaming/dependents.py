@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from dream import prompts
 from dream.dreaming import phase1, scope
-from dream.dreaming.draft import Brief, gone, lines, paired, shown_to_fit
+from dream.dreaming.draft import Brief, gone, lines, shown_to_fit
 from dream.dreaming.editing import Editing
 from dream.dreaming.evidence import BatchEvidence, Heard
 from dream.dreaming.findings import References, letters, references
@@ -64,14 +64,12 @@ def changes(editing: Editing, before: Mapping[MemoryFile, str]) -> list[ChangedL
     here = [row for text in editing.draft.texts.values() for row in lines(text)]
     found = []
     for file, text in before.items():
-        after = editing.draft.texts[file]
-        beside = dict(paired(lines(text), lines(after)))
-        for line in gone(text, after) if like(file) != "SOUL.md" else ():
+        for line in gone(text, editing.draft.texts[file]) if like(file) != "SOUL.md" else ():
             fact = _fact(line)
-            if line.startswith("#") or any(states(row, fact) for row in here):
-                continue
             about = [one for one in applied if one.line == line]
-            new = next((one.text for one in about if not one.remove), "" if about else beside.get(line) or "")
+            if line.startswith("#") or (not about and any(states(row, fact) for row in here)):
+                continue
+            new = next((one.text for one in about if not one.remove), "")
             cursors = tuple(sorted({cursor for one in about for cursor in one.entries}))
             found.append(ChangedLine(fact, _fact(new), cursors or every))
     return found
