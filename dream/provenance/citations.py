@@ -29,6 +29,7 @@ _NUMBERS = re.compile(r"(\d{1,9})(?:\s*[–-]\s*(\d{1,9}))?")
 _PATHLIKE = re.compile(r"[\w.~-]*/[\w./~-]+|[\w.+-]+@[\w.-]+|\b[\w-]+\.(?:[a-z]{2,5})\b", re.IGNORECASE)
 _QUOTE = re.compile(r"^\s*(?:[-*•]\s+)?>\s*(.*)$")
 _JOINED = re.compile(r"[._/=:-]+")
+_DIGITS = re.compile(r"\d+")
 _MARKED = re.compile(r"^\s*>[\s>]*")
 
 _RANK: tuple[Voice | None, ...] = (
@@ -172,7 +173,7 @@ def _with_answered(given: list[int], messages: Mapping[int, Message], words: fro
 def _holds_exactly(line: str, texts: Iterable[str]) -> bool:
     """Return whether texts hold the paths, addresses and numbers of a line; a year may be of its day."""
     text = "\n".join(texts)
-    flat, said = text.casefold(), content_words(text)
+    flat, said = text.casefold(), set(_DIGITS.findall(text))  # "21h" says 21
     numbers = {word for word in content_words(without_said_on(line)) if word.isdecimal() and len(word) not in (1, 4)}
     return numbers <= said and all(found[0].casefold() in flat for found in _PATHLIKE.finditer(line))
 
