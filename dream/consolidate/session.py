@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dream.consolidate.cut import Item
 from dream.history.entries import current
-from dream.models import Message
+from dream.models import CommandRun, Message
 from dream.text import tokens
 from dream.text.safe import mend_surrogates
 from dream.transcripts import clean, parts
@@ -171,10 +171,11 @@ class Session:
         return [dict(sent) for _, _, sent in self._kept()]
 
     def waiting(self) -> list[tuple[int, Message]]:
-        """Return the messages not consolidated yet, with their positions."""
+        """Return the messages not consolidated yet, with their positions; results with the commands that were run."""
         done = self.consolidated
         with self._lock:
-            return [place for place in enumerate(self._messages, start=self._start) if place[0] >= done]
+            told = list(_with_commands(zip(self._messages, self._sent, strict=True)))
+            return [place for place in enumerate(told, start=self._start) if place[0] >= done]
 
     def items(self, model: str, count: Callable[[str], int]) -> tuple[int, list[Item]]:
         """Count the prompt: tokens of the opening system messages, and each message that may be given up."""
@@ -238,6 +239,20 @@ def _of_chat(said: LiveMessage) -> Message:
 
 def _live_message(position: int, message: Message, sent: dict[str, object]) -> LiveMessage:
     return LiveMessage(position, message.at or datetime.now(UTC), sent, message.cwd, message.chat)
+
+
+def _with_commands(rows: Iterable[tuple[Message, Mapping[str, object]]]) -> Iterator[Message]:
+    """Yield messages, each result of a command with the command that the call before it gave a shell."""
+    commands: dict[str, str] = {}
+    for message, sent in rows:
+        said = parts.split(sent.get("content"))
+        calls = (*said.calls, *map(parts.call, parts.tables(sent, "tool_calls")))
+        commands |= {call.id: call.command for call in calls if call.id}
+        if message.role == "tool" and (command := commands.get(message.answers or "")):
+            told = said.results[0].failed if said.results else parts.failed(sent, text=message.content)
+            yield replace(message, ran=CommandRun(command, told))
+        else:
+            yield message
 
 
 def _unanswered(messages: Sequence[Message]) -> list[str]:

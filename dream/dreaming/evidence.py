@@ -18,6 +18,7 @@ from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at, without_notes
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
 from dream.provenance.voice import names_source, own_text
+from dream.text.safe import quoted
 from dream.text.words import content_words, without_bullet, without_said_on
 
 REDACTED = "[REDACTED:"  # stands where a secret stood: such words are no rule for every session to read
@@ -143,6 +144,16 @@ class BatchEvidence:
     def ran(self, line: str, cursors: Iterable[int]) -> bool:
         """Return whether commands stand in a line, and calls of the agent's that these entries rest on hold them."""
         return commands.are_known(line, self.commands(cursors))
+
+    def unrun(self, line: str, cursors: Sequence[int], beside: Iterable[str] = ()) -> str:
+        """Say which command of a line no call of the agent's bears out, nor the user's own words or what is `beside`.
+
+        "" where there is none.
+        """
+        known = [*self.commands(cursors), *(own_text(one.text) for one in self.said(cursors)), *beside]
+        parts = (part for part in commands.in_backticks(line) if not commands.is_name(part))
+        wrong = next((part for part in parts if not any(commands.holds(one, part) for one in known)), "")
+        return f"no call of the agent's that worked holds {quoted(wrong)}, nor do the user's words" if wrong else ""
 
     def commands(self, cursors: Iterable[int]) -> list[str]:
         """Return the commands of the agent's own calls that bear out lines of these entries."""

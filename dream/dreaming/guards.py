@@ -14,15 +14,14 @@ from itertools import takewhile
 from typing import Literal
 
 from dream.dreaming import markup
-from dream.dreaming.draft import Draft, Edit, added, gone, lines
+from dream.dreaming.draft import Draft, Edit, added, gone, lines, section
 from dream.dreaming.evidence import NOTHING_HEARD, REDACTED, BatchEvidence
 from dream.dreaming.markup import FlawName, instructs, normative
 from dream.dreaming.scope import holds_path
 from dream.memory import MEMBERS, PRIVATE, like, place_of
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
-from dream.provenance.commands import HOW_TO, holds, in_backticks, is_name, without_backticks
+from dream.provenance.commands import HOW_TO, in_backticks, without_backticks
 from dream.provenance.copied import LONGEST, folded, notes, points_at
-from dream.provenance.voice import own_text
 from dream.settings import Settings
 from dream.text import days
 from dream.text.alike import near_fact, same_fact
@@ -328,31 +327,21 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 def command(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     """Below "How to" a command stands in a call of the agent's own that bears it out, or in the user's own words."""
-    if like(case.edit.file) != "memory/MEMORY.md" or not _is_how_to(case, protected):
+    file, heading = case.edit.file, f"## {HOW_TO}"
+    if like(file) != "memory/MEMORY.md":
         return None
-    evidence, file = protected.evidence, case.edit.file
-    mine = [own_text(said.text) for said in evidence.said(case.cursors)]
-    known = [*evidence.commands(case.cursors), *mine, *case.gone]
     for line in case.added:
+        about = (section(case.then.texts[file], line), *(section(protected.before[file], old) for old in case.gone))
+        if heading not in about and not any(one.heading == HOW_TO for one in case.findings):
+            continue
+        if reason := protected.evidence.unrun(line, sorted(case.cursors), case.gone):
+            return Verdict("held", "command", reason)
         for part in in_backticks(line):
             if REDACTED in part:
                 return Verdict("held", "command", f"the command {quoted(part)} holds a secret")
-            if not is_name(part) and not any(holds(one, part) for one in known):
-                reason = f"no call of the agent's that worked holds {quoted(part)}, nor do the user's words"
-                return Verdict("held", "command", reason)
             if other := protected.elsewhere(file, part):
                 return Verdict("held", "command", f"the command {quoted(part)} names the project {other}")
     return None
-
-
-def _is_how_to(case: Case, protected: Protected) -> bool:
-    """Return whether an edit adds below the heading for commands, or takes the place of a line there."""
-    if any(one.heading == HOW_TO for one in case.findings):
-        return True
-    rows = protected.before[case.edit.file].splitlines()
-    places = [at for at, row in enumerate(rows) if row.strip() and row in case.gone]
-    above = [next((row for row in reversed(rows[:at]) if row.startswith("#")), "") for at in places]
-    return any(markup.heading(row) == HOW_TO for row in above)
 
 
 def reader(case: Case, protected: Protected, settings: Settings) -> Verdict | None:

@@ -15,6 +15,7 @@ from dream.history import legacy
 from dream.llm import ChatMessage, Completion, Model
 from dream.memory import like
 from dream.models import Entry, Finding, MemoryFile
+from dream.provenance.commands import HOW_TO
 from dream.redact import redact
 from dream.settings import EMBEDDED
 from dream.text.safe import span
@@ -37,9 +38,10 @@ FILES_SHARE = 0.5  # of the room, at the most, for the present files
 FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
 WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
 COPY = (
-    "These SOUL lines cannot be written, each for the reason below it. Answer with each of them again, copied word for "
-    "word from one message of the user's (behind `>` in the history), a note in brackets in the talk's words; leave it "
-    "out where the user did not say it. If none is left, answer [SKIP]:"
+    "These lines cannot be written, each for the reason below it. Answer with each of them again: a SOUL line copied "
+    "word for word from one message of the user's (behind `>` in the history), a note in brackets in the talk's words; "
+    "a How to line with backticks round nothing but commands as the history has them, and “…” round other code and "
+    "errors. Leave out what the user did not say and the agent did not run. If none is left, answer [SKIP]:"
 )
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
 Hear = Callable[[Entry], Heard]
@@ -187,13 +189,14 @@ def _copied_again(
     read: Read,
     shown: Callable[[Finding], str],
 ) -> Analysis:
-    """Ask once more for the rules that are no copy of the user's words; what comes back as none stays as it was."""
-    free = [one for one in found.findings if _is_rule(one) and evidence.written(one, files) is None]
-    free = [one for one in free if evidence.said(one.entries)]
-    if not free or model.name == EMBEDDED:
+    """Ask once more for the rules and commands that are no copy; what comes back as none stays as it was."""
+    if model.name == EMBEDDED:
         return found
-    doubts = [(shown(one), evidence.doubt(one.text, one.entries)) for one in free]
-    again = "\n".join(f"{line}\n{prompts.indented(why)}" for line, why in doubts)
+    doubts = {one: why for one in found.findings if (why := _doubt(one, evidence, files)) is not None}
+    free = [one for one in doubts if not _is_rule(one) or evidence.said(one.entries)]
+    if not free:
+        return found
+    again = "\n".join(f"{shown(one)}\n{prompts.indented(doubts[one])}" for one in free)
     taken = {(one.file, one.line) for one in found.findings if one.line and not one.remove}
     said = "\n".join(shown(one) for one in found.findings if not (one.remove and (one.file, one.line) in taken))
     asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n{again}")]
@@ -202,14 +205,16 @@ def _copied_again(
     except (AnswerUnusable, PromptTooLong):
         return found
     findings = list(found.findings)
-    for rule in (one for one in answer.findings if _is_rule(one) and evidence.written(one, files)):
-        if free:
-            words, line = content_words(rule.text), rule.line
-            meant = max(free, key=lambda one: (one.line == line, len(content_words(one.text) & words)))
+    known = {one.text for one in findings}  # what it only says again takes no other's place
+    copies = (one for one in answer.findings if _is_copy(one) and one.text not in known)
+    for new in (one for one in copies if _doubt(one, evidence, files) is None):
+        words, line = content_words(new.text), new.line
+        if alike := [one for one in free if _is_rule(one) == _is_rule(new)]:
+            meant = max(alike, key=lambda one: (one.line == line, len(content_words(one.text) & words)))
             free.remove(meant)
-            findings[findings.index(meant)] = replace(meant, text=rule.text, entries=rule.entries)
-        elif rule.text not in {one.text for one in findings}:
-            findings.append(replace(rule, line=""))  # one rule came back as two
+            findings[findings.index(meant)] = replace(meant, text=new.text, entries=new.entries)
+        else:
+            findings.append(replace(new, line=""))  # one rule came back as two
     return replace(found, findings=tuple(findings))
 
 
@@ -217,6 +222,18 @@ def _line(finding: Finding, known: References, place: str) -> str:
     """Render a finding as phase 1 writes it, with the number of the line that it replaces or removes."""
     named = (number for number, row in known.items() if row == (finding.file, finding.line) and number[0] != "W")
     return prompts.finding(finding, finding.heading, place, next(named, ""))
+
+
+def _doubt(finding: Finding, evidence: BatchEvidence, files: Mapping[MemoryFile, str]) -> str | None:
+    """Say why a rule is no copy of the user's words, or a command none of a call's; None for all else."""
+    if _is_rule(finding) and evidence.written(finding, files) is None:
+        return evidence.doubt(finding.text, finding.entries)
+    unrun = finding.heading == HOW_TO and not finding.remove
+    return evidence.unrun(finding.text, finding.entries, (finding.line,)) or None if unrun else None
+
+
+def _is_copy(finding: Finding) -> bool:
+    return _is_rule(finding) or (finding.heading == HOW_TO and not finding.remove)
 
 
 def _is_rule(finding: Finding) -> bool:

@@ -50,14 +50,12 @@ def are_known(line: str, commands: Iterable[str]) -> bool:
 
 
 def borne_out(line: str, runs: Sequence[CommandRun]) -> tuple[str, ...]:
-    """Return the commands in a line that `runs`, in their order, bear out; none where they do not bear out the line.
+    """Return the commands in a line that calls hold, given as `runs` in their order; none where no result bears it out.
 
-    Each of them stands in a call, and of one the last result is no error. Of what was tried in vain two are.
+    Of one command the last result is no error; of what was tried in vain two are.
     """
-    if not are_known(line, [run.command for run in runs]):
-        return ()
     found = {part: [run for run in runs if holds(run.command, part)] for part in in_backticks(line)}
-    if without_bullet(line).startswith(VAIN):
+    if without_bullet(line).startswith(VAIN.rstrip()):
         shown = sum(run.failed is not False for run in runs) >= TWICE
     else:
         shown = any(same[-1].failed is not True for same in found.values() if same)

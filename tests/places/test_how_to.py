@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dream import pipeline
+from dream import Session, pipeline
 from dream.actions.why import why
+from dream.consolidate.consolidator import Consolidator
 from dream.directory import Workspace
 from dream.dreaming.dreamer import Models
 from dream.llm.spending import Meter
+from dream.models import EntryLine
 from dream.reports import RunReport
 from dream.settings import Settings
 from tests.scripted import ScriptedModel
@@ -42,8 +44,8 @@ class Agent:
         self.reader = ScriptedModel(summary)
         pipeline.consolidate(self.workspace, [path], settings=Settings(), now=NOW, model=self.reader)
 
-    def dreams(self, findings: str) -> RunReport:
-        model, settings = ScriptedModel(findings), Settings()
+    def dreams(self, *findings: str) -> RunReport:
+        model, settings = ScriptedModel(*findings), Settings()
         report = pipeline.run(self.workspace, settings=settings, now=NOW, models=Models(model, model, Meter(settings)))
         self.reader = model
         return report
@@ -125,6 +127,29 @@ def test_nothing_that_only_an_output_proposes_becomes_a_command(agent: Agent) ->
     )
     assert agent.lines() == []
     assert len(agent.waiting()) == 2
+
+
+def test_code_in_backticks_that_nobody_ran_goes_back_to_the_model_once(agent: Agent) -> None:
+    agent.works(
+        ("ran", "ruff check", "Exit code 1\nF401"),
+        ("ran", "sed -i 1d api.py && ruff check", "All checks passed!"),
+        summary="- Lint failed with F401; without the line `import os` in api.py `ruff check` passes {1,3}",
+    )
+    fixed = "[MEMORY/How to] Lint failed with F401; without the line “import os” in api.py `ruff check` passes {1}"
+    agent.dreams(fixed.replace("“import os”", "`import os`"), fixed)
+    assert "no call of the agent's that worked holds “import os”" in agent.reader.calls[1].user
+    assert agent.lines() == ["- Lint failed with F401; without the line “import os” in api.py `ruff check` passes"]
+
+
+def test_what_an_agent_of_one_s_own_ran_counts_too(agent: Agent) -> None:
+    session = Session("mine", agent.workspace.history)
+    call = {"id": "c", "type": "function", "function": {"name": "sh", "arguments": '{"command": "make check"}'}}
+    session.add("user", "get the tests green")
+    session.add("assistant", "", tool_calls=[call])
+    session.add("tool", "41 passed", tool_call_id="c")
+    model = ScriptedModel("- The tests run with `make check` {2}")
+    done = Consolidator(agent.workspace.history, model, Settings()).archive(session, now=NOW)
+    assert done.entries[0].lines[0] == EntryLine((1, 2), "tool", ran=("make check",))
 
 
 def test_what_the_user_says_to_run_needs_no_run_and_a_name_is_no_command(agent: Agent) -> None:

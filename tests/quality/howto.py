@@ -18,7 +18,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from dream.directory import Workspace
 from dream.settings import CALLING, load
 
 SORTS = ("command", "fix", "vain")
-EVENING = time(22)
+EVENING, QUIET = time(22), timedelta(minutes=30)  # when a session is read: in the evening, and not while it goes on
 Row = Mapping[str, Any]
 
 
@@ -62,7 +62,8 @@ def played(folder: Path, root: Path) -> Workspace:
     workspace: Workspace | None = None
     for path in sessions:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        now = datetime.combine(max(_at(row["time"]) for row in rows).date(), EVENING, UTC)
+        last = max(_at(row["time"]) for row in rows)
+        now = max(datetime.combine(last.date(), EVENING, UTC), last + QUIET)
         workspace = workspace or Workspace.create(home / "memory", now=now)
         session = home / ".claude" / "projects" / cwd.name / f"{folder.name}-{path.stem}.jsonl"
         session.parent.mkdir(parents=True, exist_ok=True)
