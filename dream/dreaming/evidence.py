@@ -142,8 +142,13 @@ class BatchEvidence:
         return best[2] if best[0] or all(said.voice == "user" for _, said in rows) else UNKNOWN_LINE
 
     def ran(self, line: str, cursors: Iterable[int]) -> bool:
-        """Return whether commands stand in a line, and calls of the agent's that these entries rest on hold them."""
-        return commands.are_known(line, self.commands(cursors))
+        """Return whether calls of the agent's that these entries rest on bear out a line: they hold its commands.
+
+        One without commands is borne out where the line of history is that says most of it.
+        """
+        if commands.in_backticks(line):
+            return commands.are_known(line, self.commands(cursors))
+        return bool(self.source(line, cursors).ran)
 
     def unrun(self, line: str, cursors: Sequence[int], beside: Iterable[str] = ()) -> str:
         """Say which command of a line no call of the agent's bears out, nor the user's own words or what is `beside`.

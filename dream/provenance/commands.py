@@ -14,8 +14,7 @@ from dream.models import CommandRun
 from dream.text.words import without_bullet
 
 HOW_TO = "How to"  # the heading of MEMORY.md below which these lines stand
-VAIN = "Tried in vain: "  # so the summary's prompt has what failed each time written
-TWICE = 2  # runs that failed, for what was tried in vain
+VAIN = "Tried in vain"  # so the summary's prompt has a line begin on what failed each time, in every language
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)\1(?!`)")
 _NAME = re.compile(r"(?!.*://)[^\s;&|<>$(){}'\"\\]+")
 _BEFORE, _AFTER = r"(?<![\w./:=@-])", r"(?![\w/:=@-]|\.\w)"  # where a word of a command begins and ends
@@ -52,11 +51,11 @@ def are_known(line: str, commands: Iterable[str]) -> bool:
 def borne_out(line: str, runs: Sequence[CommandRun]) -> tuple[str, ...]:
     """Return the commands in a line that calls hold, given as `runs` in their order; none where no result bears it out.
 
-    Of one command the last result is no error; of what was tried in vain two are.
+    The last result of one of the commands is no error, or the last of all: a call of several commands fails where only
+    its last one did, and what runs after it shows that the others worked. Of what was tried in vain no result is fine.
     """
     found = {part: [run for run in runs if holds(run.command, part)] for part in in_backticks(line)}
-    if without_bullet(line).startswith(VAIN.rstrip()):
-        shown = sum(run.failed is not False for run in runs) >= TWICE
-    else:
-        shown = any(same[-1].failed is not True for same in found.values() if same)
+    last = [same[-1].failed for same in found.values() if same]
+    vain = without_bullet(line).startswith(VAIN)
+    shown = bool(last) and (False not in last if vain else not all([*last, runs[-1].failed]))
     return tuple(part for part, same in found.items() if same) if shown else ()

@@ -106,6 +106,28 @@ def test_a_failure_with_its_cause_and_fix_and_what_was_tried_in_vain_are_facts_t
     assert agent.lines() == [f"- {fix}", f"- {vain}"]
 
 
+def test_the_first_of_two_commands_in_a_call_that_failed_is_borne_out_by_what_ran_after_it(agent: Agent) -> None:
+    fix = "After the split `just test` failed because the .venv was stale; `uv sync --reinstall` fixed it"
+    agent.works(
+        ("ran", "just test", "Exit code 2\nModuleNotFoundError"),
+        ("ran", "uv sync --reinstall && alembic upgrade head", "Exit code 255\nInstalled 4 packages\nFAILED"),
+        ("ran", "just test", "34 passed"),
+        summary=f"- {fix} {{1,3,5}}",
+    )
+    agent.dreams(f"[MEMORY/How to] {fix} {{1}}")
+    assert agent.lines() == [f"- {fix}"]
+
+
+def test_what_was_tried_in_vain_may_be_said_without_the_commands(agent: Agent) -> None:
+    agent.works(
+        ("ran", "pytest -p no:randomly", "Exit code 1\n1 failed"),
+        ("ran", "pytest --reruns 3", "Exit code 1\n1 failed, 3 rerun"),
+        summary="- Tried in vain: another test order and reruns, `pytest -p no:randomly`, `pytest --reruns 3` {1,3}",
+    )
+    agent.dreams("[MEMORY/How to] Tried in vain: another test order and reruns {1}")
+    assert agent.lines() == ["- Tried in vain: another test order and reruns"]
+
+
 def test_a_command_whose_result_is_an_error_waits(agent: Agent) -> None:
     agent.works(("ran", "npm test -- --ci", "Exit code 1\n3 failed"), summary="- Tests run with `npm test -- --ci` {1}")
     agent.dreams("[MEMORY/How to] Tests run with `npm test -- --ci` {1}")
