@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from dream.dreaming.markup import AFTER_URL, URL
 from dream.history.messages import KeptMessage, Messages
 from dream.memory import like, place_of
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
@@ -153,12 +154,21 @@ class BatchEvidence:
     def unrun(self, line: str, cursors: Sequence[int], beside: Iterable[str] = ()) -> str:
         """Say which command of a line no call of the agent's bears out, nor the user's own words or what is `beside`.
 
-        "" where there is none.
+        Else say which address stands in it that the user did not give; "" where there is none.
         """
         known = [*self.commands(cursors), *(own_text(one.text) for one in self.said(cursors)), *beside]
         parts = (part for part in commands.in_backticks(line) if not commands.is_name(part))
         wrong = next((part for part in parts if not any(commands.holds(one, part) for one in known)), "")
-        return f"no call of the agent's that worked holds {quoted(wrong)}, nor do the user's words" if wrong else ""
+        if wrong:
+            return f"no call of the agent's that worked holds {quoted(wrong)}, nor do the user's words"
+        return self.unsaid(commands.without_backticks(line), cursors)
+
+    def unsaid(self, text: str, cursors: Iterable[int]) -> str:
+        """Say which address stands in a text that the user did not give; "" where there is none."""
+        mine = [one.text for one in self.said(cursors)]
+        found = (one[0].rstrip(AFTER_URL) for one in URL.finditer(text))
+        wrong = next((one for one in found if not any(one in said for said in mine)), "")
+        return f"the user did not give the address {quoted(wrong)}" if wrong else ""
 
     def commands(self, cursors: Iterable[int]) -> list[str]:
         """Return the commands of the agent's own calls that bear out lines of these entries."""

@@ -313,8 +313,8 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         told = ("user", None, "other", "agent") if evidence.group else ("user", None)  # a group tells of itself
         if evidence.ran(fact, case.cursors):  # its commands are the agent's own; what stands round them is judged
             fact = without_backticks(fact)
-            if markup.URL.search(fact):
-                return Verdict("held", "third-party", f"it names an address that the user did not: {quoted(line)}")
+            if reason := evidence.unsaid(fact, case.cursors):
+                return Verdict("held", "third-party", f"{reason}: {quoted(line)}")
         elif source.voice not in told and normative(fact):
             reason = f"it says what ought to be, and {_whose(source, evidence)}"
             return Verdict("held", "third-party", f"{reason}: {quoted(line)}")

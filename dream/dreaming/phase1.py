@@ -40,8 +40,9 @@ WAITING = 20  # findings that wait for a person, the newest, which phase 1 is to
 COPY = (
     "These lines cannot be written, each for the reason below it. Answer with each of them again: a SOUL line copied "
     "word for word from one message of the user's (behind `>` in the history), a note in brackets in the talk's words; "
-    "a How to line with backticks round nothing but commands as the history has them, and “…” round other code and "
-    "errors. Leave out what the user did not say and the agent did not run. If none is left, answer [SKIP]:"
+    "a How to line with backticks round nothing but commands as the history has them, “…” round other code and errors, "
+    "and no address that only an output gives. Leave out what the user did not say and the agent did not run. If none "
+    "is left, answer [SKIP]:"
 )
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
 Hear = Callable[[Entry], Heard]
