@@ -203,6 +203,7 @@ class Search:
         self._telling: set[str] = set()  # citations of messages that state it about their speaker
         self._all = self._with_akin()
         self._when = holds_any("asks_when", wanted.query[:CHARS])
+        self._between: tuple[int | None, int | None]
         self._asked_days = None
 
     def _changed(self, line: str) -> date | None:
@@ -263,10 +264,7 @@ class Search:
             return self._listed(limit)
         about = self._about() if spans else set()
         for self._asked_days in (one for named in spans for one in named):
-            told = self._told(about) if about else []
-            found = self._hits(min(limit, INSIDE)) if about else self._listed(limit)
-            found = [hit for hit in found if not about or about & set(terms(hit.text))]
-            if found := list({hit.cite: hit for hit in (*told, *found)}.values()):
+            if found := self._of_days(about, min(limit, INSIDE)) if about else self._listed(limit):
                 break
         else:
             found = []
@@ -275,19 +273,32 @@ class Search:
         rest = self._hits(limit) if about or not found else []
         return [*found, *(hit for hit in rest if hit.cite not in known)][:limit]
 
+    def _of_days(self, about: set[str], limit: int) -> list[Hit]:
+        """Return hits said in the range, then told of its days soon after; of a short range also in other words."""
+        told = self._told(about)
+        found = self._hits(limit)
+        first, last = self._asked_days or (date.min, date.max)
+        if any(hit.score for hit in told):
+            self._between = self._limits((first, last + TOLD_WITHIN))
+            cites = {hit.cite for hit in told}
+            found += [hit for hit in self._hits(limit) if hit.cite in cites]
+        found = [hit for hit in found if about & set(terms(hit.text))]
+        others = told if last - first <= TOLD_WITHIN else ()
+        return list({hit.cite: hit for hit in (*found, *others)}.values())
+
     def _told(self, about: set[str]) -> list[Hit]:
         """Return what the user said that names a day of the range, in it or soon after; the best by words first."""
         days = self._asked_days
         if days is None or "message" not in self._wanted.kinds:
             return []
         first, last = days
-        ends = min((last + TOLD_WITHIN).toordinal(), self._limits(None)[1] or END_DAY)
+        begins, ends = self._limits((first, last + TOLD_WITHIN))
         found: list[Hit] = []
-        for said in map(self._index.said, self._index.on_days(self._limits(days)[0] or 0, ends, TOLD)):
+        for said in map(self._index.said, self._index.on_days(begins or 0, ends or END_DAY, TOLD)):
             if said is None or said.role != "user" or said.at is None or not self._is_wanted(said):
                 continue
             named = [spans[0] for spans in ranges(said.text[:CHARS], said.at.date(), tells=True)[0] if spans]
-            if any(first <= begins and end <= last for begins, end in named):
+            if any(first <= one and other <= last for one, other in named):
                 score = sum(self.weights.get(term, 0.0) for term in about.intersection(terms(said.text)))
                 found.append(of_message(said, score))
         found = [hit for hit in found if self._has(hit) and self._wanted.scope.holds(hit.place)]
