@@ -1,1 +1,1 @@
-"""One dream: from a batch of entries to findings, a draft, what waits for a person, and one commit."""
+"""One dream: from a batch of entries to findings, a draft, proposals for review, and one commit."""

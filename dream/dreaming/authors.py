@@ -1,6 +1,6 @@
 """Which lines a person wrote: what their own commits added, by file; a line that was moved keeps its author.
 
-The answer is kept in the index with the commit it holds for, so that only newer commits are ever read.
+The result is cached in the index with the commit it was computed for, so only newer commits are read.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _FORMAT = (
 def person_lines(git: GitStore) -> dict[str, frozenset[str]]:
     """Return, for each memory file, the text of every line that a person ever added to it.
 
-    Lines are compared without the white space at their end; blank ones don't count. Templates of `dream init`, what a
-    dream wrote and what an agent did by its own tools are not among them; what stood in a workspace when it was
-    adopted is.
+    Lines are compared without trailing white space; blank lines don't count. Templates of `dream init`, lines that a
+    dream wrote and lines that an agent wrote with its own tools are excluded; lines that a workspace already had when
+    it was adopted are included.
     """
     head = git.head()
     index = Index(git.private)

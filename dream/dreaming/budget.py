@@ -1,4 +1,4 @@
-"""Keep each memory file within its budget: what is over moves to an archive file, one line is left behind. Pure."""
+"""Keep each memory file within its budget: surplus lines move to an archive file that one line points to. Pure."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dream.memory import place_of
 from dream.models import MemoryFile
 from dream.settings import Settings
 
-SMALL = 5  # lines of a section that it keeps while there are others
-POINTER_LINES, POINTER_BYTES = 2, 110  # at most, of the line that is left behind, with the blank one before it
+SMALL = 5  # lines that each section keeps while other sections have more
+POINTER_LINES, POINTER_BYTES = 2, 110  # upper bound of the pointer line and the blank line before it
 _HEADING = re.compile(r"(#{1,6})\s")
 _MOVED = re.compile(r"^- (\d+) older lines are in (memory/archive/\S+\.md)(?: to \S+\.md)?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A file that fits, and the lines that moved out of it, by archive file."""
+    """A file within its budget, and the lines that moved to its archive file."""
 
     text: str
     moved: tuple[str, ...]
@@ -39,10 +39,10 @@ def fit_budget(
 ) -> Fitted | None:
     """Move the oldest lines out of `text` until it fits; None when it fits as it is.
 
-    A file grows at the end of its sections, so of a section the first line is the oldest. Headings that nothing stands
-    below go first, and nothing is moved where that is enough. Other headings and lines in `keep` (a person's) stay
-    where they are. List lines go before prose, `recent` ones, of the days before, only where there are no others, and
-    lines that this dream wrote only where they alone are too many.
+    New lines are added at the end of a section, so its first line is the oldest. Empty headings are removed first;
+    if that is enough, no line moves. Other headings and the lines in `keep` (written by a person) never move. List
+    items move before prose, `recent` lines (written in the last days) only after all others, and lines that this dream
+    wrote only if they alone exceed the budget.
     """
     max_lines, max_bytes = settings.limits(file)
     here = text.splitlines(keepends=True)
@@ -71,7 +71,7 @@ def archived(earlier: str, fitted: Fitted, day: date) -> str:
 
 
 def _without_empty(here: Sequence[str], keep: Set[str]) -> list[str]:
-    """Return the lines without the headings that nothing stands below, and without two blank lines in a row."""
+    """Return the lines without empty headings, and without two blank lines in a row."""
     kept: list[str] = []  # from the last line backwards
     below = ""  # the nearest line that is not blank
     for line in reversed(here):
@@ -99,7 +99,7 @@ def _size(here: Sequence[str]) -> int:
 
 
 def _move(here: list[str], room: tuple[int, int], stay: Set[str], *, prose: bool = False) -> list[str]:
-    """Take list items, or with `prose` any line, out of `here` until it fits, each with its indented further lines."""
+    """Remove list items (with `prose`, any line) and their indented continuations from `here` until it fits."""
     order = _oldest_first(_sections(here, stay, prose=prose))
     lines, size = len(here), _size(here)
     gone: list[range] = []
@@ -117,7 +117,7 @@ def _without(here: Sequence[str], gone: Sequence[range]) -> list[str]:
 
 
 def _sections(here: Sequence[str], stay: Set[str], *, prose: bool) -> list[list[range]]:
-    """Return the places of what may go from each section."""
+    """Return, for each section, the line ranges that may move."""
     sections: list[list[range]] = [[]]
     for place, line in enumerate(here):
         if line.startswith("#"):
@@ -128,7 +128,7 @@ def _sections(here: Sequence[str], stay: Set[str], *, prose: bool) -> list[list[
 
 
 def _oldest_first(sections: Sequence[Sequence[range]]) -> list[range]:
-    """Return the places of what may go in the order in which it goes; of small sections last of all."""
+    """Return the line ranges that may move in the order in which they move; those of small sections come last."""
     large = [item for section in sections if len(section) > SMALL for item in section]
     return large + [item for section in sections if len(section) <= SMALL for item in section]
 
@@ -141,13 +141,13 @@ def _end(here: Sequence[str], place: int, stay: Set[str]) -> int:
 
 
 def _may_go(line: str, stay: Set[str], *, item: bool | None = None) -> bool:
-    """Return whether `line` may leave; with `item`, only a list item, or only what is none."""
+    """Return whether `line` may move; `item` restricts this to list items (True) or to other lines (False)."""
     fixed = not line.strip() or line.startswith("#") or line.rstrip() in stay or _MOVED.match(line)
     return not fixed and item in {None, line.lstrip().startswith(("- ", "* "))}
 
 
 def _with_pointer(text: str, count: int, archive: str) -> str:
-    """Leave one line that says where the moved ones are; what an earlier one told of is counted in it."""
+    """Append the line that names the archive; its count includes that of an earlier such line."""
     newline = "\r\n" if "\r\n" in text else "\n"
     first = archive
     kept: list[str] = []

@@ -1,4 +1,4 @@
-"""From an edited draft to one commit: the bytes it puts on disk, its message, and what is held as a person saved."""
+"""From an edited draft to one commit: the bytes it puts on disk, its message, and edits held because a person saved."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CURSOR = "memory/.dream_cursor"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The workspace as a dream found it: its memory files as bytes and text, archives, and what waits for a person."""
+    """The workspace as a dream found it: its memory files as bytes and text, archives, and pending proposals."""
 
     data: Mapping[str, bytes | None]
     texts: Mapping[MemoryFile, str]
@@ -45,9 +45,9 @@ class Snapshot:
     pending: Sequence[Proposal]
 
     def within(self, place: KnownPlace | None, owners: Sequence[str] = ()) -> Snapshot:
-        """Return what a dream of what was said in a place may change: the three files, and its own two.
+        """Restrict the snapshot to the files that a dream of a place may change: the three files, and the place's two.
 
-        In a group chat USER.md and the rules for everywhere are the owners', and the facts nobody's.
+        In a dream of a group chat, only owners may change USER.md and the global rules, and nobody the global facts.
         """
         beyond: Sequence[MemoryFile] = MEMORY_FILES
         if place is not None and place.is_group:
@@ -56,7 +56,7 @@ class Snapshot:
         return replace(self, texts={path: self.texts.get(path, "") for path in paths})
 
     def imagining(self, files: Mapping[str, bytes | None]) -> Snapshot:
-        """Return the workspace as it would be had `files` been written; for a dry run."""
+        """Return the snapshot as if `files` had been written, for a dry run."""
         now = {**self.data, **files}
         texts = _texts(now)
         archives = {path: _text(data, path) for path, data in now.items() if path.startswith("memory/archive/")}
@@ -65,9 +65,9 @@ class Snapshot:
 
 
 def look(workspace: Workspace, *, uncommitted: bool = False) -> Snapshot:
-    """Read what a dream must know of the workspace. Raises WorkspaceError for a memory file that is not UTF-8 text.
+    """Read the workspace for a dream. Raises WorkspaceError for a memory file that is not UTF-8 text.
 
-    With `uncommitted`, for a dry run, what is in no commit yet counts as a person's where it will be in theirs.
+    With `uncommitted`, for a dry run, uncommitted lines count as a person's if they would be committed as theirs.
     """
     data: dict[str, bytes | None] = dict(read_memory(workspace.root))
     texts = _texts(data)
@@ -84,10 +84,10 @@ def look(workspace: Workspace, *, uncommitted: bool = False) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """What a dream wants on disk, by path, and what there is to say about it.
+    """The files that a dream will write, by path, and notes about them.
 
-    `content` is False when nothing but the cursor would change; then there is no commit. `true` are the proposals
-    that leave the review queue, because nothing is left of them to do; `moved` is what left a file for the archive.
+    `content` is False when only the cursor would change; then there is no commit. `true` are the proposals that are
+    removed from the review queue because memory already says what they would change; `moved` are the archived lines.
     """
 
     files: Mapping[str, bytes | None]
@@ -109,7 +109,7 @@ def compose(
 ) -> Composed:
     """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor.
 
-    `recent` tells which lines of a file the dreams of the last days wrote; `withdrawn` proposals leave the queue.
+    `recent` returns the lines of a file that recent dreams wrote; `withdrawn` proposals are removed from the queue.
     """
     files: dict[str, bytes | None] = {}
     notes: list[str] = []
@@ -149,15 +149,15 @@ def _text(data: bytes | None, path: str) -> str:
     return decode(data or b"", Path(path))
 
 
-# A dream's last step to disk: what its commit says, and what waits where a person saved a file at that moment.
+# The last step of a dream: its commit message, and the edits held because a person saved the file meanwhile.
 
 
 @dataclass(slots=True)
 class Landing:
-    """One dream on its way into a commit.
+    """One dream that is about to be committed.
 
-    `report` says what became of each finding, also after the commit: what had to give way to a person is held.
-    `waiting` are the proposals that the dream adds to the review queue.
+    `report` has the outcome of each finding; a finding whose file a person saved meanwhile becomes held. `waiting` are
+    the proposals that the dream adds to the review queue.
     """
 
     report: BatchReport
@@ -173,7 +173,7 @@ class Landing:
     sessions: int = 0  # that the entries come from
 
     def hold(self, stopped: Sequence[Held]) -> Mapping[str, bytes | None]:
-        """Queue the edits of files that a person saved meanwhile and that would not merge: theirs stays."""
+        """Queue the edits that conflict with what a person saved meanwhile; the person's version stays."""
         paths = {item.path for item in stopped}
         true = tuple(item for item in self.report.true if item.file not in paths)
         queue = [*(item for item in self.found.pending if item not in true), *self.waiting]
@@ -186,7 +186,7 @@ class Landing:
         return {PENDING: render_pending([*queue, *late])}
 
     def message(self, counts: Mapping[str, LineCount]) -> str:
-        """Write the commit's message; its figures are those of the lines that each file gains and loses."""
+        """Write the commit message, with the number of lines that each file gains and loses."""
         return log.build(
             "dream",
             counts,

@@ -1,8 +1,8 @@
-"""What hangs on what changed: the lines of memory that rested on what was true before a dream's edits.
+"""Lines that depend on a changed line: they may no longer be true once a dream has edited it.
 
-A dream that changed or removed a line asks the reader once more, with what changed, what was said and the whole files.
-Its answer goes through the same guards, into the same commit; what it can't tell, a person is asked. The embedded model
-is not asked: of it, code asks about the lines that hold a name which the changed line no longer holds.
+A dream that changed or removed a line calls the model once more, with the changes, the batch and the whole files. Its
+answer passes the same guards into the same commit; what the model can't decide becomes a question for review. The
+embedded model is not called: instead, every line that contains a name missing from the new line becomes a question.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from dream.text.topics import names
 from dream.text.words import without_bullet, without_said_on
 from dream.workspace.places import KnownPlace
 
-LONGEST_QUESTION = 240  # characters of what a person is asked
+LONGEST_QUESTION = 240  # characters of the changes that a question quotes
 _ASK = re.compile(r"\s*(?:[-*•]\s+|\d+[.)]\s+)?\*{0,2}\[ASK\s+(P?[SUM]\d{1,6})\]\*{0,2}[:\s]*(.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A line that a dream took out, what took its place ("" for nothing), and the entries that this rests on."""
+    """A line that a dream removed, its replacement ("" for none), and the entries that support the change."""
 
     old: str
     new: str
@@ -43,13 +43,13 @@ class ChangedLine:
 
     @property
     def told(self) -> str:
-        """Return the change for a person."""
+        """Describe the change in a question for review."""
         return self.new or f"{quoted(self.old)} is gone"
 
 
 @dataclass(frozen=True, slots=True)
 class Dependent:
-    """A line that hangs on a change. It goes, `new` takes its place, or with a `question` a person is asked."""
+    """A line that depends on a change: it is removed, replaced by `new`, or queued for review with a `question`."""
 
     file: MemoryFile
     line: str
@@ -58,7 +58,7 @@ class Dependent:
 
 
 def changes(editing: Editing, before: Mapping[MemoryFile, str]) -> list[ChangedLine]:
-    """Return what an editing changed of the facts in `before`; a line that another one still states is not changed."""
+    """Return the facts in `before` that an editing changed; one that another line still states is unchanged."""
     applied = [one.finding for one in editing.outcomes() if one.state == "applied"]
     every = tuple(sorted({cursor for one in applied for cursor in one.entries}))
     here = [row for text in editing.draft.texts.values() for row in lines(text)]
@@ -83,9 +83,9 @@ def follow(
     brief: Brief,
     place: KnownPlace | None = None,
 ) -> None:
-    """Settle in the draft what hangs on its changes to the files in `before`, of which it is shown what `place` may be.
+    """Settle in the draft the lines that depend on its changes to `before`; the model sees what `place` may see.
 
-    The model is called once at most; where its answer cannot be used, a note says so and the dream goes on.
+    The model is called at most once; if its answer cannot be used, a note says so and the dream goes on.
     Raises SpendingLimit.
     """
     before = scope.given(before, place)
@@ -102,7 +102,7 @@ def follow(
             else _asked(found, texts, known, evidence, model, brief, place)
         )
     except ModelError as error:
-        editing.notes.append(f"the lines that hang on what changed were not looked at: {error}")
+        editing.notes.append(f"the lines that depend on the changed ones were not checked: {error}")
         return
     cursors = tuple(sorted({cursor for one in found for cursor in one.entries}))
     _settle(editing, list(hanging), found, cursors)
@@ -132,7 +132,7 @@ def _settle(
 
 
 def _named(found: Sequence[ChangedLine], known: References) -> Iterator[Dependent]:
-    """Ask about the lines that hold a name which a changed line no longer holds."""
+    """Yield a question for each line that contains a name which a changed line no longer contains."""
     for file, line in known.values():
         mine = set(names(line))
         why = next((one for one in found if mine & (set(names(f"- {one.old}")) - set(names(f"- {one.new}")))), None)

@@ -1,6 +1,6 @@
-"""The draft: the memory files as edited in memory, and what a prompt shows of them.
+"""The draft: the memory files as edited in memory, and the lines of them that a prompt shows.
 
-Edits are exact, and a miss says what is near.
+An edit replaces an exact text; if that text is missing, the error quotes the nearest lines.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from dream.text.words import content_words, coverage
 
 _HEADING = re.compile("#{1,6} ")
 OMITTED = "[… lines left out …]"
-WHOLE_TOKENS = 1_200  # of all three files together that are shown whole whatever they are about
-NEAR_LINES = 5  # of a file shown for each topic: the line that is meant and those that say nearly the same
+WHOLE_TOKENS = 1_200  # of all three files together; up to this size they are always shown whole
+NEAR_LINES = 5  # of a file shown for each topic: the relevant line and its near duplicates
 MARGIN_TOKENS = 256  # for message framing, tool schemas and the error of a count
 TOOLS_TOKENS = 512
 SMALLEST_ROOM = 256  # tokens; a window with less room than this for content is used as if it had it
 
 
 class EditError(Exception):
-    """An edit that cannot be made; the text is an answer to the model, which may mend it."""
+    """An edit that cannot be made; the message goes to the model, which may correct the edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One asked-for change: `old_text` stands exactly once in the file, or is empty to append `new_text`."""
+    """One requested change: `old_text` occurs exactly once in the file, or is empty to append `new_text`."""
 
     file: MemoryFile
     old_text: str
@@ -45,7 +45,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The text of every memory file, and the edits that led there, in order."""
+    """The text of every memory file, and the edits made so far, in order."""
 
     texts: Mapping[MemoryFile, str]
     edits: tuple[Edit, ...] = field(default=())
@@ -57,7 +57,7 @@ class Draft:
 
 
 def memory_file(path: object, files: Collection[MemoryFile] = MEMORY_FILES) -> MemoryFile:
-    """Return the memory file that a model's `path` names, or raise EditError: these `files` and no other."""
+    """Return the memory file that a model's `path` names; raises EditError if it is not one of `files`."""
     name = path.removeprefix("./") if isinstance(path, str) else ""
     found = {name, f"memory/{name}"}.intersection(files)
     if not found:
@@ -66,7 +66,7 @@ def memory_file(path: object, files: Collection[MemoryFile] = MEMORY_FILES) -> M
 
 
 def replaced(text: str, edit: Edit) -> str:
-    """Return `text` after `edit`, with the file's own line endings kept: also where the edit has others."""
+    """Return `text` after `edit`, with the file's line endings even if the edit has others."""
     edit = replace(edit, old_text=_whole_end(edit.old_text), new_text=_whole_end(edit.new_text))
     if text.count("\r\n") == text.count("\n") > 0:
         plain = replace(edit, old_text=plain_ends(edit.old_text), new_text=plain_ends(edit.new_text))
@@ -75,13 +75,13 @@ def replaced(text: str, edit: Edit) -> str:
 
 
 def section(text: str, part: str) -> str:
-    """Return the heading above the place where `part` stands in a file; "" where there is none."""
+    """Return the heading above `part` in a file, "" if there is none."""
     above = text[: max(text.find(part), 0)].splitlines()
     return next((row.rstrip() for row in reversed(above) if _HEADING.match(row)), "")
 
 
 def end_of_section(rows: Sequence[str], title: str) -> str:
-    """Return what stands once at the end of the section with this heading, to add a line behind."""
+    """Return text at the end of the section with this heading that occurs once, so a line can be added after it."""
     first = rows.index(title)
     last = next((n for n in range(first + 1, len(rows)) if rows[n].startswith("#")), len(rows)) - 1
     while not rows[last].strip():
@@ -90,7 +90,7 @@ def end_of_section(rows: Sequence[str], title: str) -> str:
 
 
 def _set_apart(before: str, after: str) -> str:
-    """Put an empty line above each heading that is new, as above those that stood already."""
+    """Put an empty line above each new heading, as above the existing ones."""
     new = {line for line in added(before, after) if _HEADING.match(line)}
     rows: list[str] = []
     fenced = False
@@ -123,7 +123,7 @@ def _replaced(text: str, edit: Edit) -> str:
     return _without_hole(after, start, newline) if new == "" else after
 
 
-@lru_cache(maxsize=32)  # each of a dozen guards asks it of the same two texts
+@lru_cache(maxsize=32)  # a dozen guards call it with the same two texts
 def gone(before: str, after: str) -> tuple[str, ...]:
     """List the lines of `before` (not blank) that are not in `after`, counting repeats."""
     left = Counter(lines(after))
@@ -148,7 +148,7 @@ def lines(text: str) -> tuple[str, ...]:
 
 
 def paired(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None, str | None]]:
-    """Pair the lines of two texts in their order, a changed line with the one most like it; None is no line."""
+    """Pair the lines of two texts in order, each changed line with the most similar one; None means no counterpart."""
     found: list[tuple[str | None, str | None]] = []
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for _, first, last, start, end in matcher.get_opcodes():

@@ -1,4 +1,4 @@
-"""What waits for a person: held edits become numbered proposals, and what has come true leaves the queue. Pure."""
+"""The review queue: held edits become numbered proposals, and proposals with nothing left to do are removed. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dream.text.words import without_said_on
 def queued(
     held: Sequence[HeldEdit], findings: Sequence[Finding], pending: Sequence[Proposal], last: int, now: datetime
 ) -> list[Proposal]:
-    """Turn held edits into proposals, numbered from after `last`; one that waits already is not queued again."""
+    """Turn held edits into proposals, numbered from `last` + 1; one that is already queued is not queued again."""
     waiting = {_change(item.file, item.old_text, item.new_text) for item in pending}
     new: list[Proposal] = []
     for item in held:
@@ -45,35 +45,35 @@ def queued(
 
 
 def _change(file: MemoryFile | None, old: str, new: str) -> tuple[object, ...]:
-    """Return what an edit changes, whichever line it stands beside."""
+    """Return a key for what an edit changes, independent of the lines around it."""
     return file, gone(old, new), added(old, new)
 
 
 def held_back(
     draft: Draft, outcomes: Sequence[Outcome], paths: Set[str], pending: Sequence[Proposal], last: int, now: datetime
 ) -> list[Proposal]:
-    """Queue the draft's edits of files that a person saved while the dream ran, where theirs had to stay."""
+    """Queue the draft's edits that conflict with what a person saved while the dream ran."""
     verdict = Verdict("held", "person-edit", "a person saved the file while the dream ran")
     held = [HeldEdit(edit, verdict) for edit in draft.edits if edit.file in paths]
     return queued(held, [outcome.finding for outcome in outcomes], pending, last, now)
 
 
 def set_aside(cursor: int, reason: str, last: int, now: datetime) -> Proposal:
-    """Queue an entry that could not be dreamt, so that a person sees it."""
+    """Queue an entry that no dream could process, so that a person sees it."""
     return Proposal(last + 1, now, None, "", "", "entry", reason, (), (cursor,))
 
 
 def come_true(pending: Sequence[Proposal], texts: Mapping[MemoryFile, str]) -> list[Proposal]:
-    """List the proposals that nothing is left of to do: what they add stands in `texts`, what they remove is gone."""
+    """List the proposals with nothing left to do: `texts` has the lines they add and not the ones they remove."""
     return [item for item in pending if item.file and item.file in texts and _is_true(item, texts[item.file])]
 
 
 def withdrawn(
     findings: Sequence[Finding], pending: Sequence[Proposal], texts: Mapping[MemoryFile, str], vouched: Set[int]
 ) -> tuple[tuple[Finding, ...], tuple[Proposal, ...]]:
-    """Part findings from those that take back what only waits, and return these proposals: a person need not decide.
+    """Separate out findings that retract a pending proposal, and return those proposals: no review is needed.
 
-    Such a removal names no line of the file, and rests on an entry in which the user spoke, of the `vouched` ones.
+    Such a removal names no line of the file, and cites one of the `vouched` entries, in which the user spoke.
     """
     left: list[Finding] = []
     taken: dict[int, Proposal] = {}
@@ -88,16 +88,16 @@ def withdrawn(
 
 
 def _says(proposal: Proposal, text: str) -> bool:
-    """Return whether what waits adds what a removal takes back."""
+    """Return whether a proposal would add the fact that a removal retracts."""
     waiting = [_uncited(one).partition("] ") for one in proposal.findings]
     return any(not tag.endswith("-REMOVE") and same_fact(fact, text) for tag, _, fact in waiting)
 
 
 def waiting(pending: Sequence[Proposal]) -> list[tuple[Finding, str]]:
-    """Return the findings that wait, each once with the reason why, as phase 1 is shown them."""
+    """Return the findings pending review, each once with its reason, as phase 1 is shown them."""
     found: dict[str, tuple[Finding, str]] = {}
     for item in pending:
-        for one in item.findings if item.guard not in IMPORTS else ():  # no word of the user's yet
+        for one in item.findings if item.guard not in IMPORTS else ():  # the user has said none of it yet
             tag, _, fact = _uncited(one)[:300].partition("] ")
             file = memory_file(tag.lstrip("[").removesuffix("-REMOVE"))
             if file is not None and fact:
@@ -107,7 +107,7 @@ def waiting(pending: Sequence[Proposal]) -> list[tuple[Finding, str]]:
 
 
 def is_about(proposal: Proposal, outcome: Outcome) -> bool:
-    """Return whether a held finding is what `proposal` would have done."""
+    """Return whether a held finding is one of those in `proposal`."""
     told = prompts.finding(outcome.finding)
     return outcome.state == "held" and any(_uncited(told) == _uncited(other) for other in proposal.findings)
 

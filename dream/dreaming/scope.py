@@ -1,8 +1,8 @@
-"""Where a finding holds: in the place where it was said, unless the reader says everywhere and the words allow it.
+"""The scope of a finding: the place where it was said, unless the model says everywhere and the user's words allow it.
 
-No list of words decides: a rule stays in its place where the user's words name the place, or hold a path or a
-host. What a group's member asks stands in the group's SOUL.md where the reader files it as how answers look; else it
-waits.
+No word list decides: a rule stays in its place if the user's words name the place, or contain a path or a host. A
+request of a group's member goes into the group's SOUL.md if the model files it as a style of answering; any other is
+held for review.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dream.text.alike import same_fact
 from dream.text.words import without_bullet
 from dream.workspace.places import KnownPlace
 
-HEARD = 3  # projects in which a rule was said, for it to be proposed for everywhere
+HEARD = 3  # number of projects in which a rule was said before it is proposed for everywhere
 # What a path, a host, an address or a command is written with: slashes, backquotes, @, and a point or colon in a word.
 _POINTED = re.compile(r"[\\/`@]|\w[.:]\w|(?<!\w)--?\w")
 _PATH = re.compile(r"(?<![\w.~-])(?:\.\.)?/[^\s;&|()<>'\"`]+")  # from the root, or from the folder above
@@ -29,14 +29,14 @@ _PATH = re.compile(r"(?<![\w.~-])(?:\.\.)?/[^\s;&|()<>'\"`]+")  # from the root,
 
 @dataclass(frozen=True, slots=True)
 class Recurring:
-    """A rule that was said in several projects, and where: citations of its lines."""
+    """A rule that was said in several projects, with the citations of its lines."""
 
     line: str
     cites: tuple[str, ...]
 
 
 def given(texts: Mapping[MemoryFile, str], place: KnownPlace | None) -> dict[MemoryFile, str]:
-    """Return what the reader may be shown of the files: of a batch from a group what a group is given, and no more."""
+    """Return the files that the model may see: for a batch from a group chat, only what that group may see."""
     if place is None or not place.is_group:
         return dict(texts)
     return {file: public(text) for file, text in texts.items() if file != "USER.md"}
@@ -45,14 +45,14 @@ def given(texts: Mapping[MemoryFile, str], place: KnownPlace | None) -> dict[Mem
 def scoped(
     findings: Iterable[Finding], place: KnownPlace | None, evidence: BatchEvidence, files: Mapping[MemoryFile, str]
 ) -> tuple[Finding, ...]:
-    """Return findings each with the file of its scope, for a batch that was said in `place`.
+    """Return the findings of a batch that was said in `place`, each with the file of its scope.
 
-    What would reach beyond the place and may not stays in it, and takes no line away beyond it.
+    A finding that may not reach beyond the place is filed in it, and removes no line outside it.
     """
     if place is None:
         return tuple(findings)
     found: list[Finding] = []
-    narrowed: set[str] = set()  # lines beyond the place whose successors stay in it
+    narrowed: set[str] = set()  # lines outside the place whose replacements are filed in it
     soul, memory = place.files
     for one in findings:
         if place_of(one.file) or _may_reach(one, place, evidence, files):
@@ -67,11 +67,11 @@ def scoped(
 
 
 def _may_reach(one: Finding, place: KnownPlace, evidence: BatchEvidence, files: Mapping[MemoryFile, str]) -> bool:
-    """Return whether what was said in a place may change a file beyond it."""
+    """Return whether a finding from a place may change a file outside that place."""
     if one.file not in files:
         return False
     if one.file == "USER.md":
-        if not place.is_group:  # what names the project is of the project, also where it says "my"
+        if not place.is_group:  # a finding that names the project belongs to it, even if it says "my"
             return not any(points_at(name, one.text) for name in place.called)
         return evidence.source(one.text, one.entries).voice == "user"
     sentence = evidence.written(one, files) if one.file == "SOUL.md" and not one.remove else None
@@ -82,17 +82,17 @@ def _may_reach(one: Finding, place: KnownPlace, evidence: BatchEvidence, files: 
 
 
 def names_place(text: str, place: KnownPlace) -> bool:
-    """Return whether a text names a place, or holds a path or a host."""
+    """Return whether a text names a place, or contains a path or a host."""
     return holds_path(text) or any(points_at(name, text) for name in place.called)
 
 
 def holds_path(text: str) -> bool:
-    """Return whether a text holds a path, a host, an address or a command."""
+    """Return whether a text contains a path, a host, an address or a command."""
     return _POINTED.search(text) is not None
 
 
 def names_other(command: str, name: str, places: Iterable[KnownPlace]) -> str:
-    """Return the name of the other project whose folder a command names by its path, or as one beside its own."""
+    """Return the name of another project whose folder a command names, by its path or as a sibling; "" if none."""
     own = [path for one in places if one.name == name for path in one.paths]
     for found in _PATH.findall(command):
         if any(_is_within(found, path) for path in own):
@@ -113,7 +113,7 @@ def _is_within(path: str, folder: str) -> bool:
 def repeated(
     place: KnownPlace, before: str, after: str, texts: Mapping[MemoryFile, str], groups: Iterable[str]
 ) -> list[Recurring]:
-    """Return the rules that a dream adds to a project and that other projects have too, HEARD of them in all.
+    """Return the rules that a dream adds to a project and that at least HEARD projects then have.
 
     `before` and `after` are the text of its rules, `texts` those of all files, and `groups` the names of group chats.
     """

@@ -1,8 +1,8 @@
-"""Keep memory up, not only add to it: what it says twice, headings that hold nothing.
+"""Tidy memory: remove duplicate lines and empty headings.
 
-After ten dreams that changed a file, or once it nears its budget, code looks for such lines. What is said twice over it
-takes out itself; what needs judgement, the edit agent gets as numbered findings. It is a commit of its own, guarded
-like every other dream; the cursor stays where it is.
+After ten dreams that changed a file, or once it nears its budget, code looks for such lines. It removes exact
+duplicates itself; the edit agent gets near duplicates as numbered findings. Tidying is a commit of its own, guarded
+like every other dream; the cursor does not move.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from dream.text.words import without_bullet
 from dream.versions.log import Change
 from dream.workspace.files import read_note, write_note
 
-# By file, the commit at which it was last looked through, and marks of the lines that were left alone then: a hint
+# By file, the commit at which it was last tidied, and marks of the near duplicates that the edit agent kept: a hint
 # that saves calls.
 FILE_NAME = "tidied.json"
 LEFT = "left"
-DREAMS = 10  # that changed a file, after which it is looked through
-FULL = 0.8  # of its budget, from which on it is looked through after every dream
-MOST = 30  # lines that the edit agent is asked about at a time
+DREAMS = 10  # that changed a file, after which it is tidied
+FULL = 0.8  # share of its budget from which on a file is tidied after every dream
+MOST = 30  # near duplicates that the edit agent gets at a time
 
 _GAP = re.compile(r"\n{3,}")
 
@@ -36,7 +36,7 @@ _GAP = re.compile(r"\n{3,}")
 def due(
     changes: Sequence[Change], texts: Mapping[MemoryFile, str], private: Path, settings: Settings
 ) -> tuple[MemoryFile, ...]:
-    """Return the files that it is time to look through; `changes` are the dreams, newest first."""
+    """Return the files that are due for tidying; `changes` are the dreams, newest first."""
     looked = read_looks(private)
     found: list[MemoryFile] = []
     for path, text in texts.items():
@@ -51,7 +51,7 @@ def due(
 
 
 def read_looks(private: Path) -> dict[str, str]:
-    """Read at which commit each file was last looked through; none where the note is missing or damaged."""
+    """Read the commit at which each file was last tidied; empty if the note is missing or damaged."""
     try:
         return {str(path): str(sha) for path, sha in read_note(private / FILE_NAME).items() if path != LEFT}
     except (ValueError, TypeError, AttributeError):
@@ -59,7 +59,7 @@ def read_looks(private: Path) -> dict[str, str]:
 
 
 def read_left(private: Path) -> frozenset[str]:
-    """Read the marks of the lines that the edit agent left alone; none where the note is missing or damaged."""
+    """Read the marks of the near duplicates that the edit agent kept; empty if the note is missing or damaged."""
     try:
         return frozenset(map(str, read_note(private / FILE_NAME).get(LEFT, ())))
     except (ValueError, TypeError, AttributeError):
@@ -67,14 +67,14 @@ def read_left(private: Path) -> frozenset[str]:
 
 
 def write_looks(private: Path, files: Sequence[MemoryFile], sha: str, left: Set[str]) -> None:
-    """Note that files were looked through, that `sha` is the newest dream since, and the marks of what was `left`."""
+    """Record that files were tidied as of commit `sha`, and the marks of the near duplicates that were kept."""
     write_note(private / FILE_NAME, {**read_looks(private), **dict.fromkeys(files, sha), LEFT: sorted(left)})
 
 
 def doubled(path: MemoryFile, text: str) -> list[Finding]:
-    """Return as removals the lines that another line of the file says too; the earlier and shorter one goes.
+    """Return a removal for each line that duplicates another of the file; the earlier, shorter one is removed.
 
-    A rule in SOUL.md goes only where the very same words stand there again.
+    A rule in SOUL.md is removed only if the file repeats it word for word.
     """
     gone: set[int] = set()
     stated = [(number, line) for number, line in enumerate(lines(text)) if not line.startswith("#")]
@@ -82,15 +82,15 @@ def doubled(path: MemoryFile, text: str) -> list[Finding]:
         if first in gone or second in gone or not (same_fact(one, other) if like(path) != "SOUL.md" else one == other):
             continue
         gone.add(first if len(one) <= len(other) else second)
-    # Of two lines with the very same words neither can be named alone: `swept` drops the second.
+    # Two identical lines cannot be told apart by their text: `swept` drops the second.
     once = [line for number, line in stated if number in gone and lines(text).count(line) == 1]
     return [Finding(path, without_bullet(line), (), remove=True) for line in once]
 
 
 def doubtful(path: MemoryFile, text: str, left: Set[str] = frozenset()) -> dict[str, Finding]:
-    """Return as removals the lines that somebody has to look at: what they say is nearly said twice.
+    """Return a removal for each near duplicate, which the edit agent has to judge.
 
-    Each by a mark of the line and of the one that is near; those whose mark is in `left` have been looked at.
+    The key is a mark of both lines; those whose mark is in `left` have already been judged.
     """
     if like(path) == "SOUL.md":
         return {}
@@ -105,9 +105,9 @@ def doubtful(path: MemoryFile, text: str, left: Set[str] = frozenset()) -> dict[
 
 
 def swept(texts: Mapping[MemoryFile, str], persons: Mapping[MemoryFile, frozenset[str]]) -> dict[MemoryFile, str]:
-    """Return texts without second copies of a line, headings that hold nothing and runs of empty lines.
+    """Return texts without repeated lines, empty headings and runs of empty lines.
 
-    What a person wrote stays, and so do the headings that a new workspace has.
+    Lines that a person wrote stay, and so do the headings of a new workspace.
     """
     found: dict[MemoryFile, str] = {}
     for path, text in texts.items():
@@ -127,6 +127,6 @@ def _without_copies(rows: Sequence[str], kept: Set[str]) -> Iterator[str]:
 
 
 def _holds_nothing(rows: Sequence[str], place: int) -> bool:
-    """Return whether a row is a heading of a section with nothing below it."""
+    """Return whether a row is the heading of an empty section."""
     below = next((other for other in rows[place + 1 :] if other.strip()), "# ")
     return rows[place].startswith("## ") and below.startswith(("# ", "## "))

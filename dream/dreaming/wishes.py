@@ -1,4 +1,4 @@
-"""Wishes to forget that were said in a talk: each waits for a person, and none is ever a line of memory. Pure."""
+"""Requests to forget that the user made in a session: each is held for review, none is written to memory. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAITS = "what is forgotten can't be brought back, so a person decides"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the user asked to forget, with the sentence in which they did, "" where nobody copied it."""
+    """What the user asked to forget, with the sentence in which they asked, "" if the model did not copy it."""
 
     finding: Finding
     quote: str = ""
@@ -28,9 +28,9 @@ class Wish:
 def parted(
     findings: Iterable[Finding], evidence: BatchEvidence
 ) -> tuple[tuple[Finding, ...], list[Wish], list[Outcome]]:
-    """Part findings from the wishes to forget, and from what would write such a wish, or what it is about.
+    """Separate out requests to forget, and refuse findings that would write such a request or what it is about.
 
-    A wish rests on an entry in which the user spoke. One that phase 1 passed over is taken from the line of history.
+    A request must cite an entry in which the user spoke. One that phase 1 missed is taken from the line of history.
     """
     every = list(findings)
     named = [Wish(one) for one in every if one.file == TAG and evidence.said(one.entries)]
@@ -45,7 +45,7 @@ def parted(
 
 
 def queued(wishes: Sequence[Wish], pending: Sequence[Proposal], last: int, now: datetime) -> list[Proposal]:
-    """Turn wishes into proposals, numbered from after `last`; one that waits already is not queued again."""
+    """Turn requests into proposals, numbered from `last` + 1; one that is already queued is not queued again."""
     waiting = {one.old_text.casefold() for one in pending if one.guard == FORGET}
     new = {one.finding.text.casefold(): one.finding for one in wishes}
     return [
@@ -55,12 +55,12 @@ def queued(wishes: Sequence[Wish], pending: Sequence[Proposal], last: int, now: 
 
 
 def outcomes(wishes: Iterable[Wish]) -> list[Outcome]:
-    """Return what becomes of the wishes themselves."""
+    """Return the outcomes of the requests themselves."""
     return [Outcome(one.finding, "held", WAITS) for one in wishes]
 
 
 def _heard(evidence: BatchEvidence) -> Iterator[Wish]:
-    """Yield the wishes that lines of history hold in the form that the summary's prompt gives them."""
+    """Yield the requests to forget that lines of history contain, in the format of the summary prompt."""
     for cursor, heard in sorted(evidence.heard.items()):
         for text, line in heard.rows:
             row = without_bullet(text).strip()
@@ -69,7 +69,7 @@ def _heard(evidence: BatchEvidence) -> Iterator[Wish]:
 
 
 def _repeats(finding: Finding, wishes: Iterable[Wish]) -> bool:
-    """Return whether a finding would write a wish, or a line that holds all words of what is to be forgotten."""
+    """Return whether a finding would write a request to forget, or a line with all words of what to forget."""
     said = content_words(finding.text)
     near = [one for one in wishes if not set(one.finding.entries).isdisjoint(finding.entries)]
     return finding.text.startswith(WISH) or any(
