@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 # How often a batch has failed, so that one poisoned entry never stops the ones after it.
 #
-# A batch that failed `MAX_ATTEMPTS` times is halved until the entry at fault stands alone; that one is set aside for
-# a person. Only answers that could not be used count: a provider that is down proves nothing.
+# A batch that failed `MAX_ATTEMPTS` times is halved until the faulty entry is alone; that one is queued for review.
+# Only unusable answers count as failures: a provider that is down says nothing about the batch.
 
 
 FILE_NAME = "attempts.json"
 MAX_ATTEMPTS = 3  # failures of one batch before it is split
-RECENT = timedelta(days=7)  # what was written since leaves a full file after what is older
+RECENT = timedelta(days=7)  # a full file archives lines younger than this only after all older ones
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """The failures of the batch of entries `first` to `last` (cursors).
 
-    `size` is how many entries are taken at a time within that range since it was split; 0 before that.
+    `size` is the number of entries per batch within that range once it was split; 0 before that.
     """
 
     first: int = 0
@@ -59,7 +59,7 @@ class Attempts:
     size: int = 0
 
     def limit(self, cursor: int) -> int | None:
-        """Return how many entries a batch that begins at `cursor` may hold; None where nothing failed."""
+        """Return how many entries a batch that begins at `cursor` may hold; None if nothing failed there."""
         return self.size if self.size and self.first <= cursor <= self.last else None
 
     def failed(self, first: int, last: int, size: int, max_attempts: int) -> Attempts:
@@ -75,7 +75,7 @@ class Attempts:
 
 
 def read(private: Path) -> Attempts:
-    """Read the failures noted in `private`; none where the note is missing or damaged."""
+    """Read the failures recorded in `private`; none if the record is missing or damaged."""
     try:
         noted = read_note(private / FILE_NAME)
         return Attempts(*(int(noted[name]) for name in ("first", "last", "failures", "size")))
@@ -84,32 +84,32 @@ def read(private: Path) -> Attempts:
 
 
 def write(private: Path, attempts: Attempts) -> None:
-    """Note the failures; they are a hint about effort, so losing them costs calls and nothing else."""
+    """Record the failures; losing the record costs extra model calls and nothing else."""
     write_note(private / FILE_NAME, asdict(attempts))
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models of both phases, and the meter that both are billed to."""
+    """The models of both phases, and the meter that counts the calls of both."""
 
     phase1: Model
     phase2: Model
     meter: Meter
 
     def names(self, mark: int = 0) -> str:
-        """Name the models that answered after `mark`, each once; where none did, those that are meant to."""
+        """Name the models that answered after `mark`, each once; if none did, the configured ones."""
         answered = self.meter.models(mark)
         return ", ".join(answered or dict.fromkeys((self.phase1.name, self.phase2.name)))
 
 
 def brief(workspace: Workspace, settings: Settings, now: datetime) -> Brief:
-    """Return what both phases must know of a dream at `now`."""
+    """Return the brief for both phases of a dream at `now`."""
     zone = settings.zone()
     return Brief(settings, now.astimezone(zone).date(), zone, workspace.prompts)
 
 
 class Dreamer:
-    """Dreams the batches of one run, one after the other, in one workspace.
+    """Processes the batches of one run in order, in one workspace.
 
     The caller holds the run lock. In a dry run nothing is written; what one dream would have written is
     what the next one finds. `now` is the day that the run dreams on, `clock` the time of each commit.
@@ -137,28 +137,28 @@ class Dreamer:
         self._numbers = ProposalNumbers(workspace.git, workspace.private)
         self._heard: dict[int, Heard] = {}
         self._places = workspace.places()
-        self._batch = batch or log.new_batch()  # what one run commits can be taken back as a whole
+        self._batch = batch or log.new_batch()  # all commits of one run can be undone together
 
     def next_batch(self) -> list[Entry]:
-        """Return the next entries to dream, an empty list when none is left; smaller ones where a batch failed."""
+        """Return the next batch of entries, an empty list when none is left; a smaller batch after a failure."""
         batch = self._batch_after(self._cursor)
         limit = read(self._workspace.private).limit(batch[0].cursor) if batch else None
         return batch[:limit]
 
     def dream(self, batch: Sequence[Entry]) -> BatchReport | None:
-        """Dream one batch, move the cursor past it, and report; None when it was split to be tried again.
+        """Dream one batch, move the cursor past it, and report; None if the batch was split for another try.
 
         Raises a DreamError when it fails; then the workspace is as it was.
         """
         mark = self._models.meter.mark()
         left_out: list[str] = []
-        # 1. What is there now; the draft begins as a copy of it.
+        # 1. Read the workspace; the draft starts as a copy of it.
         everything, place = self._look(), self._places.named(batch[0].place)
         owners, group = self._settings.owners, bool(place and place.is_group)
         found = everything.within(place, owners)
         shown, restored = self._given_way(found, batch)
         evidence = gather(map(self._hear, batch), shown.texts, owners, group=group)
-        # 2. Phase 1: findings. Without any, phase 2 is not paid for.
+        # 2. Phase 1: findings. Without any, phase 2 is not called.
         try:
             findings = self._analyse(batch, shown, evidence, left_out, place)
         except (AnswerUnusable, PromptTooLong) as error:
@@ -169,7 +169,7 @@ class Dreamer:
         vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
         findings, withdrawn = queue.withdrawn(findings, shown.pending, shown.texts, vouched)
         edited = self._edit(findings, shown, evidence, place, restored)
-        findings = tuple(one.finding for one in edited.outcomes)  # with what hangs on what changed
+        findings = tuple(one.finding for one in edited.outcomes)  # including those about dependent lines
         edited = replace(edited, outcomes=(*edited.outcomes, *stopped, *wishes.outcomes(wanted)))
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
         last = self._numbers.last(found.pending) if edited.held else 0
@@ -186,7 +186,7 @@ class Dreamer:
         return replace(report, notes=(*report.notes, *unknown))
 
     def tidy(self) -> BatchReport | None:
-        """Tidy up the files that it is time for; None where it is for none, or there is nothing to mend.
+        """Tidy the files that are due; None if no file is due, or there is nothing to tidy.
 
         Raises a DreamError when it fails; then the workspace is as it was.
         """
@@ -222,7 +222,7 @@ class Dreamer:
         return next(phase1.batches(entries, self._models.phase1, self._brief, self._hear), [])
 
     def _placed(self, entry: Entry) -> Entry:
-        """Return an entry that nanobot wrote with the id of the group chat that its session's key tells."""
+        """Return an entry that nanobot wrote, with the id of the group chat that its session key contains."""
         if entry.place or entry.span is not None or not entry.session:
             return entry
         chat = group_of(entry.session)
@@ -231,11 +231,11 @@ class Dreamer:
 
     @cached_property
     def _replaced(self) -> frozenset[int]:
-        """The cursors of what was not dreamt yet and has been read again meanwhile: the new entries are dreamt."""
+        """The cursors of undreamt entries that a reread has replaced; the new entries are dreamt instead."""
         return frozenset(cursor for one in self._workspace.history.after(self._cursor) for cursor in one.rereads)
 
     def _hear(self, entry: Entry) -> Heard:
-        """Return what an entry vouches for; read once, however often a batch is cut anew."""
+        """Return the evidence of an entry; it is read once, even if batches are cut again."""
         if entry.cursor not in self._heard:
             place = self._places.named(entry.place)
             group = bool(place and place.is_group)
@@ -271,7 +271,7 @@ class Dreamer:
         return findings
 
     def _given_way(self, found: Snapshot, batch: Sequence[Entry]) -> tuple[Snapshot, tuple[Rejected, ...]]:
-        """Return the files without what rests on nothing but what `batch` read again, and what restores took out."""
+        """Return the files without lines that only cite what `batch` reread, and the lines that restores removed."""
         cursors = giveway.replaced(self._workspace.history, batch)
         if not cursors:
             return found, ()
@@ -316,7 +316,7 @@ class Dreamer:
     def _for_everywhere(
         self, place: KnownPlace | None, edited: Edited, everything: Snapshot, waiting: Sequence[Proposal]
     ) -> list[Proposal]:
-        """Propose for everywhere the rules that this dream adds to a project and that were said in others too."""
+        """Propose as global rules those that this dream adds to a project and that were said in others too."""
         if place is None or place.is_group:
             return []
         soul, groups = place.files[0], [one.name for one in self._places.all() if one.is_group]
@@ -386,9 +386,9 @@ class Dreamer:
     def _split_or_set_aside(
         self, batch: Sequence[Entry], found: Snapshot, error: ModelError, mark: int
     ) -> BatchReport | None:
-        """After an analysis that could not be used: raise, or split the batch, or set a lone entry aside.
+        """Handle an unusable analysis: raise, split the batch, or queue a single entry for review.
 
-        A batch that has more to tell than one answer holds is split at once; another night would not help it.
+        A batch whose findings don't fit into one answer is split at once; another try would not help.
         """
         private, limit = self._workspace.private, MAX_ATTEMPTS
         if isinstance(error, AnswerCut) and len(batch) > 1:
@@ -411,7 +411,7 @@ class Dreamer:
         return replace(report, set_aside=True)
 
     def _read_next(self, batch: Sequence[Entry], found: Snapshot) -> bool:
-        """Ask the model to analyse the entry after `batch`; return whether it could, so that `batch` is at fault."""
+        """Return whether the model can analyse the entry after `batch`; if so, `batch` is at fault."""
         following = list(islice(self._workspace.history.after(batch[-1].cursor), 1))
         try:
             return bool(following) and self._analyse(following, found, gather(map(self._hear, following))) is not None
@@ -420,6 +420,6 @@ class Dreamer:
 
 
 def _noting_what_left(report: BatchReport) -> BatchReport:
-    """Note which proposals left the review queue, because memory is already as they propose."""
+    """Add a note for each proposal removed from the review queue because memory is already as it proposes."""
     left = (f"proposal {item.id} left the review queue: {item.file} is already as it proposes" for item in report.true)
     return replace(report, notes=(*report.notes, *left))

@@ -1,7 +1,7 @@
 """One dream's editing: every finding ends as applied, present, held or refused, checked against the draft.
 
-Whoever edits, a model's tool calls or the deterministic fallback, goes through `Editing`; what was said
-about a finding counts only where the draft bears it out.
+Both the model's tool calls and the deterministic fallback edit through `Editing`; a claim about a finding
+counts only if the draft confirms it.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from dream.text.safe import clean, problems, quoted
 from dream.text.tongues import guess
 from dream.text.words import content_words, coverage, marks, without_bullet, without_said_on
 
-# Part an edit into what can be judged by itself, so that a guard stops the line it means and not its neighbours. Pure.
+# Split an edit into units that are judged separately, so that a guard stops one line and not its neighbours. Pure.
 
 
-WHOLE = ("loss", "review")  # guards that judge how much goes, or everything, and no line by itself
-TIED = 0.5  # of a line's words that another side of the edit must hold for the two to be one change
+WHOLE = ("loss", "review")  # guards that judge the edit as a whole, not a single line
+TIED = 0.5  # share of a line's words that the other side of the edit must contain for the two to be one change
 _CLAIMS_PRESENT = (
     *("already", "present", "exist", "duplicate", "known", "stands", "there", "已", "重复", "重複", "既", "すでに"),
     *("記載", "이미", "schon", "bereits", "vorhanden", "doppelt", "déjà", "già", "duplic", "ya está", "já está", "уже"),
 )
 _SOURCES: Mapping[Voice | None, str] = {"tool": "tool", "pasted": "paste", "agent": "agent"}  # rows of `marks`
 LONGEST_LINE = 600  # characters of a line of memory; a longer one is a text, not a fact
-ABOUT = 0.25  # of the words of a line that goes, which must stand in the findings or in what takes its place
-REMOVES = 0.6  # of a removal's words that a line must hold to be the one meant
-CLAIMED = 0.6  # of a fact's words that a line must hold where a model says that it stands there
+ABOUT = 0.25  # share of a removed line's words that must occur in the findings or in its replacement
+REMOVES = 0.6  # share of a removal's words that a line must contain to be the one meant
+CLAIMED = 0.6  # share of a fact's words that a line must contain if a model claims that it states the fact
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """An edit as pairs of an old and a new line, and as `units`: the places of the pairs that stand or fall together.
+    """An edit as pairs of an old and a new line, and as `units`: the indices of pairs that are accepted together.
 
-    A changed line and what takes its place are one unit, and so are lines that were merged or split, a list item
-    with what is indented below it, and a block of code.
+    A line and its replacement are one unit, and so are lines that were merged or split, a list item with the lines
+    indented below it, and a block of code.
     """
 
     edit: Edit
@@ -52,17 +52,17 @@ class Pairs:
 
     @classmethod
     def of(cls, edit: Edit) -> Pairs:
-        """Part an edit."""
+        """Split an edit into pairs and units."""
         rows = tuple(paired(_rows(edit.old_text), _rows(edit.new_text)))
         return cls(edit, rows, tuple(_units(rows)))
 
     def texts(self, unit: Collection[int]) -> tuple[str, str]:
-        """Return what a unit takes out, and what it puts in."""
+        """Return the text that a unit removes, and the text that it adds."""
         old, new = zip(*(self.rows[place] for place in unit), strict=True)
         return _text(old), _text(new)
 
     def without(self, stopped: Collection[int]) -> Edit | None:
-        """Return the edit without the pairs at `stopped`, None where nothing is left of it."""
+        """Return the edit without the pairs at `stopped`, None if nothing is left of it."""
         rows = self._left(stopped)
         text = _text(rows)
         ended = self.edit.new_text or self.edit.old_text
@@ -73,7 +73,7 @@ class Pairs:
     def alone(self, unit: Sequence[int], stopped: Collection[int], text: str) -> Edit:
         """Return an edit that makes only the change of `unit`, in the file's `text` without those at `stopped`.
 
-        It names no more lines around it than it needs, so that it still fits when the others are decided.
+        It quotes as few surrounding lines as possible, so that it still applies after the others are decided.
         """
         left = self._left(stopped)
         then = [self.rows[place][1] if place in unit else row for place, row in enumerate(left)]
@@ -89,14 +89,14 @@ class Pairs:
         return replace(self.edit, old_text=_text(left[first:last]), new_text=_text(then[first:last]))
 
     def numbers(self, unit: Collection[int], findings: Sequence[Finding]) -> tuple[int, ...]:
-        """Return which of the edit's findings a unit, or several, settle: each goes with the unit that says most."""
+        """Return the edit's findings that these units settle: each finding belongs to the unit that says most of it."""
         said = [" ".join(self.texts(one)) for one in self.units]
         shares = {n: [coverage(findings[n - 1].text, text) for text in said] for n in self.edit.findings}
         nearest = {n: self.units[share.index(max(share))] for n, share in shares.items()}
         return tuple(n for n in self.edit.findings if nearest[n][0] in unit) or self.edit.findings[:1]
 
     def _left(self, stopped: Collection[int]) -> list[str | None]:
-        """Return the rows without the change at `stopped`, and without the new headings that nothing stands below."""
+        """Return the rows without the change at `stopped`, and without new headings of empty sections."""
         rows = [old if place in stopped else new for place, (old, new) in enumerate(self.rows)]
         under = below = ""  # the row that is kept under this one, and the nearest that is not blank
         for place in reversed(range(len(rows))):
@@ -122,7 +122,7 @@ def _is_once(lines: str, text: str) -> bool:
 
 
 def _units(rows: Sequence[tuple[str | None, str | None]]) -> list[tuple[int, ...]]:
-    """Return the places of the changed pairs that belong together; blank lines belong to no unit."""
+    """Return the indices of changed pairs that belong together; blank lines belong to no unit."""
     changed = [n for n, (old, new) in enumerate(rows) if old != new and ((old or "").strip() or (new or "").strip())]
     home = {place: place for place in changed}
     fenced = False
@@ -137,7 +137,7 @@ def _units(rows: Sequence[tuple[str | None, str | None]]) -> list[tuple[int, ...
 
 
 def _tied(one: tuple[str | None, str | None], other: tuple[str | None, str | None]) -> bool:
-    """Return whether a line that only goes lives on in another's new one, or one that only comes was another's."""
+    """Return whether a removed line survives in another's new line, or an added one comes from an old line."""
     if one[1] is None and other[1]:
         return coverage(one[0] or "", other[1]) >= TIED
     return one[0] is None and bool(other[0]) and coverage(one[1] or "", other[0] or "") >= TIED
@@ -145,7 +145,7 @@ def _tied(one: tuple[str | None, str | None], other: tuple[str | None, str | Non
 
 @dataclass(frozen=True, slots=True)
 class HeldEdit:
-    """An edit that a guard stopped; it waits for a person."""
+    """An edit that a guard held for review."""
 
     edit: Edit
     verdict: Verdict
@@ -153,7 +153,7 @@ class HeldEdit:
 
 
 class Editing:
-    """The draft of one dream, the findings it must settle, and what became of each.
+    """The draft of one dream, the findings it must settle, and the outcome of each.
 
     Finding numbers count from 1, as the prompt shows them.
     """
@@ -168,12 +168,12 @@ class Editing:
         self._protected = protected
         self._settings = settings
         self._decided: dict[int, tuple[State, str]] = {}
-        # Removals whose skipping was asked about once; where all are `optional`, it is believed at once.
+        # Removals whose skip was questioned once; if all are `optional`, a skip is accepted at once.
         self._doubted = set(range(1, len(findings) + 1)) if optional else set[int]()
         self._seen: set[tuple[str, str, str]] = set()
 
     def edit(self, edit: Edit) -> str:
-        """Make one edit and return the answer to the model; raise EditError where the model can mend it."""
+        """Make one edit and return the answer to the model; raises EditError if the model can correct the edit."""
         edit = replace(edit, new_text=self._screened(edit))
         self._check_findings(edit)
         self._check_private(edit)
@@ -197,7 +197,7 @@ class Editing:
         return f"ok: {edit.file} edited"
 
     def _made_in_part(self, edit: Edit, whole: Verdict) -> str:
-        """Make what of an edit may be, and stop the rest: each line of it for its own reason."""
+        """Make the permitted units of an edit and stop the others, each for its own reason."""
         parts = Pairs.of(edit)
         judged = {unit: self._alone(edit, *parts.texts(unit)) for unit in parts.units}
         stopped = {unit: verdict for unit, verdict in judged.items() if verdict is not None}
@@ -221,7 +221,7 @@ class Editing:
         return "\n".join([*answers, *(f"left out: {mistake}" for mistake in mistakes)])
 
     def _alone(self, edit: Edit, old: str, new: str) -> Verdict | None:
-        """Judge one change of an edit by itself."""
+        """Judge one unit of an edit separately."""
         now, then = (Draft({**self.draft.texts, edit.file: text}) for text in (old, new))
         verdict = self._verdict(edit, now, then)
         return None if verdict is None or verdict.guard in WHOLE else verdict
@@ -231,7 +231,7 @@ class Editing:
         return check(Case(edit, now, then, findings), self._protected, self._settings)
 
     def skip(self, number: int, reason: str) -> str:
-        """Settle a finding without an edit; a claim that it stands already is checked against the draft."""
+        """Settle a finding without an edit; a claim that it is already in memory is checked against the draft."""
         finding = self._finding(number)
         reason = " ".join(redact(clean(reason), self._settings.redact_patterns)[0].split())[:200] or "no reason given"
         score, line = nearest(finding.text, lines(self.draft.texts[finding.file]))
@@ -251,18 +251,18 @@ class Editing:
         return f"ok: finding {number} skipped"
 
     def _like(self, number: int, score: float, line: str, reason: str) -> bool:
-        """Return whether to believe that `line` says it already: in other words, only when it is claimed again."""
+        """Return whether to accept that `line` already says it; if it uses other words, only when claimed again."""
         if score < CLAIMED or not _claims_present(reason):
             return False
         fact = self._finding(number).text
         return not (contradicts if number in self._doubted else differs)(line, fact)
 
     def add(self, finding: Finding) -> None:
-        """Take in one more finding, that follows from what the draft holds by now."""
+        """Add a finding that follows from the draft as it is now."""
         self.findings = (*self.findings, finding)
 
     def ask(self, number: int, question: str) -> None:
-        """Leave it to a person whether the line that a removal names goes; a guard may refuse even to ask."""
+        """Hold a removal for review, unless a guard refuses it."""
         finding = self._finding(number)
         edit = Edit(finding.file, finding.line, "", (number,))
         verdict = self._verdict(edit, self.draft, self.draft.edited(edit))
@@ -270,7 +270,7 @@ class Editing:
         self._stopped(edit, verdict if verdict and refused else Verdict("held", HANGS, question))
 
     def decide(self, number: int, state: State, reason: str) -> None:
-        """Settle a finding outright; for the deterministic fallback, which has looked itself."""
+        """Settle a finding without a check; for the deterministic fallback, which has checked already."""
         self._decided[number] = (state, reason)
 
     def unsettled(self) -> list[int]:
@@ -278,7 +278,7 @@ class Editing:
         return [number for number, state in enumerate(self._states(), start=1) if state is None]
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Return what became of each finding, in order; one that nothing settled is refused as undone."""
+        """Return the outcome of each finding, in order; an unsettled one is refused."""
         ended = []
         for finding, found in zip(self.findings, self._states(), strict=True):
             state, reason = found or ("refused", "no edit of it stands in the draft")
@@ -286,7 +286,7 @@ class Editing:
         return tuple(ended)
 
     def _states(self) -> list[tuple[State, str] | None]:
-        """Return of each finding what an edit in the draft or a decision has made of it, if any has."""
+        """Return the outcome of each finding from the edits in the draft and the decisions, None if unsettled."""
         edits: dict[int, list[Edit]] = {}
         for edit in self.draft.edits:
             for number in edit.findings:
@@ -299,7 +299,7 @@ class Editing:
         ]
 
     def _stands(self, finding: Finding, edit: Edit) -> bool:
-        """Return whether `edit`'s effect is in the draft and has to do with `finding`."""
+        """Return whether the effect of `edit` is in the draft and concerns `finding`."""
         text = self.draft.texts[edit.file]
         if finding.remove:
             return edit.old_text != "" and bool(gone(self._protected.before[edit.file], text))
@@ -309,7 +309,7 @@ class Editing:
 
     def _stopped(self, edit: Edit, verdict: Verdict) -> str:
         if verdict.guard == "unfounded":
-            # Nobody asked for the line, so nobody need review it; its findings are still to be settled.
+            # No finding asks for the line, so it needs no review; its findings are still open.
             self._note(f"left out of {edit.file}: {verdict.reason}")
             raise EditError(f"{verdict.reason}; write what the finding says")
         if len(edit.findings) > 1 and verdict.decision == "refused":
@@ -329,7 +329,7 @@ class Editing:
             raise EditError(f"these findings belong in {', '.join(sorted(files))}, not in {edit.file}")
 
     def _check_private(self, edit: Edit) -> None:
-        """Refuse an edit that would give groups a private rule: it stands below the heading for these, and stays."""
+        """Refuse an edit that would show a private rule to groups: it stays below the heading for private rules."""
         if edit.file != "SOUL.md":
             return
         numbered = [self._finding(number) for number in edit.findings]
@@ -340,7 +340,7 @@ class Editing:
             raise EditError(f"{quoted(shown.pop())} is private; it belongs below the heading ## {PRIVATE}")
 
     def _check_gone(self, edit: Edit) -> None:
-        """Refuse an edit that takes out a line which no finding named is about; for SOUL.md a guard asks more."""
+        """Refuse an edit that removes a line unrelated to its findings; for SOUL.md a guard is stricter."""
         if like(edit.file) == "SOUL.md":
             return
         found = [self._finding(number) for number in edit.findings]
@@ -358,8 +358,8 @@ class Editing:
         return self.findings[number - 1]
 
     def _screened(self, edit: Edit) -> str:
-        """Return the edit's new text without secrets and without what cannot be seen, and note what was taken out."""
-        given = plain_ends(edit.new_text).removesuffix("\r")  # of a file with such line ends, which the draft keeps
+        """Return the edit's new text without secrets and invisible characters, and add a note of what was removed."""
+        given = plain_ends(edit.new_text).removesuffix("\r")  # the draft keeps the line endings of the file
         text = clean(given)
         if hidden := problems(given):
             self._note(f"taken out of an edit of {edit.file}: {', '.join(hidden)}")
@@ -373,7 +373,7 @@ class Editing:
         return text
 
     def _as_said(self, edit: Edit) -> str:
-        """Return new rules as the findings have them, also where the model wrote only a part of the user's words."""
+        """Return new rules as worded in the findings, even if the model wrote only a part of the user's words."""
         rows = edit.new_text.split("\n")
         for place, row in enumerate(rows):
             said = without_bullet(row).strip()
@@ -384,7 +384,7 @@ class Editing:
         return "\n".join(rows)
 
     def _with_sources(self, edit: Edit) -> str:
-        """Name the source in each new line of MEMORY.md that no message of the user's bears out."""
+        """Name the source in each new line of MEMORY.md that no message of the user supports."""
         if like(edit.file) != "memory/MEMORY.md":
             return edit.new_text
         cursors = {cursor for number in edit.findings for cursor in self._finding(number).entries}
@@ -395,7 +395,7 @@ class Editing:
             fenced ^= line.lstrip().startswith(("```", "~~~"))
             plain = fenced or line.lstrip().startswith(("#", "```", "~~~")) or line.rstrip() in here
             evidence = self._protected.evidence
-            plain = plain or evidence.ran(line, cursors)  # the agent's own calls bear it out
+            plain = plain or evidence.ran(line, cursors)  # the agent's own calls confirm it
             name = None if plain else _SOURCES.get(evidence.source(line, cursors).voice)
             shown.append(_marked(line, name) if name and content_words(line) and not names_source(line) else line)
         return "\n".join(shown)

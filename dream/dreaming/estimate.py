@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
 
 SKIP_TOKENS = 4  # of the answer [SKIP]
-# What an answer comes to cannot be known beforehand. Of the tokens of entries that phase 1 repeats as findings, and of
-# those of findings that phase 2 makes tool calls: about what they are in the nights of our benchmark of the bill.
+# The length of an answer is unknown beforehand. These ratios, findings per token of entries in phase 1 and tool calls
+# per token of findings in phase 2, are about those measured in our cost benchmark.
 FOUND = 1.0
 EDITED = 3.0
 

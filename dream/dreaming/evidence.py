@@ -1,7 +1,7 @@
-"""What the entries of a dream vouch for: their lines with whose voice each is, and the user's own messages.
+"""The evidence of a dream's entries: their lines with the speaker of each, and the user's own messages.
 
-Code answers three questions of it without understanding: which line of history says most of a line of memory, whose
-voice that is, and of which words of the user's a rule is a copy.
+It answers three questions without understanding: which line of history shares most words with a line of memory, who
+spoke that line, and which words of the user a rule copies.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from dream.provenance.voice import names_source, own_text
 from dream.text.safe import quoted
 from dream.text.words import content_words, without_bullet, without_said_on
 
-REDACTED = "[REDACTED:"  # stands where a secret stood: such words are no rule for every session to read
-LATE = timedelta(days=1)  # between a talk and its entry: what is read sooner comes in the order of the talks
+REDACTED = "[REDACTED:"  # replaces a secret: words that contained one may not become a rule that every session reads
+LATE = timedelta(days=1)  # between a session and its entry; entries written within it are in the order of the sessions
 NO_FILES: Mapping[MemoryFile, str] = {}
 Row = tuple[str, EntryLine]
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One entry: its lines with whose voice each is, the users' messages that they cite, and what of it is the user's.
+    """One entry: its lines with the speaker of each, the messages that they cite, and the user's own words.
 
-    `others` is what users said whose words do not count as the user's.
+    `others` are the messages of people whose words do not count as the user's.
     """
 
     entry: Entry
@@ -44,10 +44,10 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class BatchEvidence:
-    """What the entries of one dream vouch for, by cursor; of several people only the `owners` are the user.
+    """The evidence of one dream's entries, by cursor; of several people only the `owners` count as the user.
 
-    `words` are what the user and the agent said, folded: what a note in brackets may be made of; `rules` are the lines
-    of SOUL.md, which it may copy. In a `group` chat what its members ask may be a rule of the group's.
+    `words` are what the user and the agent said, case-folded; a note in brackets may use only these, or copy `rules`,
+    the lines of SOUL.md. In a `group` chat a member's request may become a rule of the group.
     """
 
     heard: Mapping[int, Heard]
@@ -57,24 +57,24 @@ class BatchEvidence:
     rules: Sequence[str] = ()
 
     def said(self, cursors: Iterable[int]) -> list[OwnText]:
-        """Return what the user said themselves in these entries."""
+        """Return the user's own messages in these entries."""
         return [one for cursor in sorted(cursors) if cursor in self.heard for one in self.heard[cursor].said]
 
     def asked(self, line: str, cursors: Iterable[int]) -> Copied | None:
-        """Return the words of a group's member, not of the user's, that a rule of the group's is a copy of."""
+        """Return the words of a group member (not the user) that a rule of the group copies."""
         heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard] if self.group else []
         others = [one for entry in heard for one in entry.others if one.by]
         return copied(unnamed(without_said_on(line), {one.by for one in others}), others, self.words, self.rules)
 
     def rule(self, line: str, cursors: Iterable[int], more: Sequence[OwnText] = ()) -> Copied | None:
-        """Return the user's own words that a rule is a copy of, in these entries or in what is given beside them."""
+        """Return the user's own words that a rule copies, from these entries or from the messages given besides."""
         return copied(without_said_on(line), [*self.said(cursors), *more], self.words, self.rules)
 
     def written(self, finding: Finding, files: Mapping[MemoryFile, str]) -> Copied | None:
-        """Return the user's own words for a rule that phase 1 found; None where it is no copy.
+        """Return the user's own words for a rule that phase 1 found; None if it copies none.
 
-        A piece of it may be copied from the rule whose place it takes: that is the user's too. It may be copied from
-        other rules where all of that one is kept in it. In a group a member's later words take the place of a member's.
+        A part of it may be copied from the rule that it replaces, whose words are the user's too. It may be copied from
+        other rules if it keeps the whole replaced rule. In a group a member's later words replace a member's.
         """
         heard = (self.heard[cursor] for cursor in finding.entries if cursor in self.heard)
         names = {line.by for one in heard for _, line in one.rows if line.by}
@@ -93,7 +93,7 @@ class BatchEvidence:
     def in_own_words(
         self, findings: Iterable[Finding], files: Mapping[MemoryFile, str]
     ) -> tuple[tuple[Finding, ...], frozenset[str]]:
-        """Return the findings with the user's own words in each rule that is a copy of them, and these rules."""
+        """Return the findings with each copied rule in the user's own words, and these rules."""
         found: list[Finding] = []
         rules: set[str] = set()
         for one in findings:
@@ -108,16 +108,16 @@ class BatchEvidence:
         return tuple(found), frozenset(rules)
 
     def shown(self, rule: Copied) -> str:
-        """Return a rule as it is written: with the name of whose it is, where several people have a say."""
+        """Return a rule as it is written to the file: with its speaker's name if several people set rules."""
         named = rule.by and (have_shared_rules(self.owners) or self.is_members(rule))
         return f"{rule.by}: {rule.text}" if named else rule.text
 
     def is_members(self, rule: Copied) -> bool:
-        """Return whether a rule is what a group's member asked who is not the user."""
+        """Return whether a rule was requested by a group member who is not the user."""
         return self.group and not (self.owners and is_owner(rule.by, self.owners))
 
     def doubt(self, line: str, cursors: Iterable[int]) -> str:
-        """Say why a rule that is no copy of the user's own words may not stand."""
+        """Explain why a rule is not a copy of the user's own words."""
         heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard]
         for other in (one for entry in heard for one in entry.others):
             if points_at(without_speaker(without_notes(without_said_on(line)), other.by), other.text):
@@ -129,13 +129,13 @@ class BatchEvidence:
         return "these are not the user's own words"
 
     def stranger(self, name: str) -> str:
-        """Say why the words of `name` do not count as the user's."""
+        """Explain why the words of `name` do not count as the user's."""
         if self.owners:
             return f"{name or 'somebody else'} says it, who is not among the `owners`"
         return f"several people talk here, and {name or 'one'} says it; name those whose rules count in `owners`"
 
     def source(self, line: str, cursors: Iterable[int]) -> EntryLine:
-        """Return what the line of history rests on that says most of a line of memory, the user's before another's."""
+        """Return the source of the history line most like a line of memory, preferring the user's."""
         words = content_words(line)
         rows = [row for cursor in sorted(cursors) if cursor in self.heard for row in self.heard[cursor].rows if row[0]]
         shared = [(len(words & said_words(text)), said.voice == "user", said) for text, said in rows]
@@ -171,12 +171,12 @@ class BatchEvidence:
         return f"the user did not give the address {quoted(wrong)}" if wrong else ""
 
     def commands(self, cursors: Iterable[int]) -> list[str]:
-        """Return the commands of the agent's own calls that bear out lines of these entries."""
+        """Return the commands of the agent's tool calls that lines of these entries cite."""
         rows = [line for cursor in cursors if cursor in self.heard for _, line in self.heard[cursor].rows]
         return [command for line in rows for command in line.ran]
 
     def knows_voices(self, cursors: Iterable[int]) -> bool:
-        """Return whether any of these entries says whose voice its lines are; those of other programs do not."""
+        """Return whether any of these entries names the speakers of its lines; those of other programs do not."""
         return any(self.heard[cursor].entry.lines for cursor in cursors if cursor in self.heard)
 
     def said_after(self, day: datetime, cursors: Iterable[int]) -> bool:
@@ -185,7 +185,7 @@ class BatchEvidence:
         return any(one.entry.when > day and any(line.voice == "user" for _, line in one.rows) for one in entries)
 
     def late(self, cursors: Iterable[int]) -> datetime | None:
-        """Return when the last of these entries was said, where all of them were written long after that."""
+        """Return when the last of these entries was said, if all of them were written long after that."""
         entries = [self.heard[cursor].entry for cursor in cursors if cursor in self.heard]
         if not entries or any(entry.at - entry.when <= LATE for entry in entries):
             return None
@@ -202,9 +202,9 @@ def gather(
     *,
     group: bool = False,
 ) -> BatchEvidence:
-    """Gather what entries vouch for; `beside` are the memory files as they are shown: their words were heard too.
+    """Gather the evidence of entries; words of `beside`, the memory files as shown, may be used in notes too.
 
-    What a tool or a pasted text says was not heard: an order in it would stand in a rule as a note.
+    Words of a tool or a pasted text may not: an order in them could get into a rule as a note.
     """
     known = {one.entry.cursor: one for one in heard}
     texts = [row for one in known.values() for row, line in one.rows if line.voice in ("user", "agent")]
@@ -217,9 +217,9 @@ def gather(
 
 
 def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool = False) -> Heard:
-    """Return what an entry vouches for, with the messages that its lines cite; of several people `owners` are the user.
+    """Return the evidence of an entry, with the messages that its lines cite; only `owners` count as the user.
 
-    An entry that keeps messages as they were said holds them itself. In a `group` without owners nobody is the user.
+    An entry that keeps messages verbatim needs no others. In a `group` without owners nobody counts as the user.
     """
     rows = tuple((text, _counted(line, owners, group=group)) for text, line in entry.rows())
     places = {place for _, line in rows if line.voice in ("user", "other", "pasted", None) for place in line.cites}
@@ -243,7 +243,7 @@ def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool
 
 
 def _counted(line: EntryLine, owners: Sequence[str], *, group: bool) -> EntryLine:
-    """Return a line with the voice that it has for these `owners`."""
+    """Return a line with its voice adjusted for these `owners`."""
     if group and not owners and line.voice == "user":
         return replace(line, voice="other")
     if not owners or line.voice not in ("user", "other"):

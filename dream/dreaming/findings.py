@@ -14,8 +14,8 @@ from dream.models import Finding, MemoryFile
 from dream.text.safe import clean, quoted
 from dream.text.words import without_bullet
 
-MAX_FINDINGS = 1_000  # read of one answer: more than twice what the three files may hold in all
-MAX_UNREADABLE = 100  # lines that are told of, of those that are no finding
+MAX_FINDINGS = 1_000  # read from one answer: more than twice what the three files can hold
+MAX_UNREADABLE = 100  # unreadable lines that are reported
 MAX_CITED = 200  # cursors and ranges that one finding may name
 
 _LIST_MARK = r"\s*(?:[-*•]\s+|\d+[.)]\s+)?"
@@ -27,28 +27,28 @@ _FINDING = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(P?[SUMW]\d{1,6})\b[\s:.,–—-]*", re.IGNORECASE)
-_DOUBLES = re.compile(r"\W*=\s*(P?S\d{1,6})\W*", re.IGNORECASE)  # behind a number: which other rule says the same
+_DOUBLES = re.compile(r"\W*=\s*(P?S\d{1,6})\W*", re.IGNORECASE)  # after a number: another rule that says the same
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
 _CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
-References = Mapping[str, tuple[MemoryFile, str]]  # `U7` → its file and line, `W2` → a finding that waits
+References = Mapping[str, tuple[MemoryFile, str]]  # `U7` → its file and line, `W2` → a finding pending review
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What phase 1 answered: the findings, and the lines that were not one (prose, unknown files)."""
+    """Phase 1's answer: the findings, and the lines that are no findings (prose, unknown files)."""
 
     findings: tuple[Finding, ...]
     unreadable: tuple[str, ...] = ()
 
 
 def letters(files: Iterable[MemoryFile]) -> dict[str, MemoryFile]:
-    """Return by which letters a prompt numbers the lines of each file: S, U, M, and PS, PM for those of a place."""
+    """Return the file for each prefix of line numbers in a prompt: S, U, M, and PS, PM for the files of a place."""
     return {f"{'P' if place_of(file) else ''}{PurePosixPath(file).name[0]}": file for file in files}
 
 
 def references(texts: Mapping[MemoryFile, str], waiting: Sequence[Finding] = ()) -> dict[str, tuple[MemoryFile, str]]:
-    """Return what each number names that phase 1 is shown: the lines of the files, and the findings that wait."""
+    """Return what each number in the phase 1 prompt refers to: lines of the files, and findings pending review."""
     found = {
         f"{letter}{number}": (path, line.rstrip())
         for letter, path in letters(texts).items()
@@ -89,7 +89,7 @@ def parse(answer: str, cursors: Sequence[int], known: References | None = None, 
 
 
 def _paired(findings: list[Finding], known: References) -> Iterator[Finding]:
-    """Yield findings, a fact with the line that it replaces where the REMOVE just below it copies that line."""
+    """Yield findings; a fact gets the line that it replaces if the REMOVE just below it copies that line."""
     lines = {(file, _fact(line)): line for number, (file, line) in known.items() if not number.startswith("W")}
     for one, after in zip(findings, [*findings[1:], None], strict=False):
         copied = "" if one.line or not one.remove else lines.get((one.file, _fact(one.text)), "")
@@ -131,7 +131,7 @@ def _findings(line: str, cursors: Sequence[int], known: References, place: str |
 
 
 def _file(match: re.Match[str], place: str | None, *, everywhere: bool) -> MemoryFile | None:
-    """Return the file that a finding names; None for one of another place than the batch's."""
+    """Return the file that a finding names; None if it belongs to another place than the batch."""
     prefix, kind = match[1], match[2].upper()
     own = f"places/{place}/" if place else ""
     if place is not None and prefix not in ("", own):
@@ -146,7 +146,7 @@ def _fact(line: str) -> str:
 
 
 def _cited(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Part a fact from the cursors in braces at its end."""
+    """Separate a fact from the cursors in braces at its end."""
     fact, brace, inside = text.rstrip().rstrip(".*").rstrip().rpartition("{")
     if not brace or not inside.endswith("}") or not _CURSORS.fullmatch(inside, endpos=len(inside) - 1):
         return text, []

@@ -1,4 +1,4 @@
-"""What gives way to a rereading: lines of memory that rest on nothing but entries whose place others have taken."""
+"""Remove lines of memory that cite only entries which a reread has replaced."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dream.versions import trace
 if TYPE_CHECKING:
     from dream.directory import Workspace
 
-_DECIDED = re.compile(r"\(\w+ in review: [\d, ]+\)$")  # how the subject of a decision of a person's ends
+_DECIDED = re.compile(r"\(\w+ in review: [\d, ]+\)$")  # the end of a commit subject for a review decision
 
 
 def replaced(history: History, batch: Sequence[Entry]) -> frozenset[int]:
-    """Return the cursors that the entries of `batch`, and those of the same rereading before it, take the place of."""
+    """Return the cursors of entries that `batch`, and earlier entries of the same reread, replace."""
     cursors = {cursor for entry in batch for cursor in entry.rereads}
     before = batch[0].cursor - 1
     while cursors and (found := history.between(before, before)) and found[0].rereads:
@@ -30,11 +30,10 @@ def replaced(history: History, batch: Sequence[Entry]) -> frozenset[int]:
 def given_way(
     workspace: Workspace, found: Snapshot, cursors: Collection[int], batch: Sequence[Entry]
 ) -> dict[MemoryFile, str]:
-    """Return the files without the lines that rest on `cursors` alone, and on some that `batch` itself read again.
+    """Return the files without lines that cite only `cursors`, at least one of them reread by `batch` itself.
 
-    What rests on those of batches before it has given way there, or was found again.
-
-    What a person wrote, or accepted in review, stays.
+    Lines that cite only entries of earlier batches were removed there, or found again. Lines that a person wrote, or
+    accepted in review, stay.
     """
     own = {cursor for entry in batch for cursor in entry.rereads}
     lines = [(file, line) for file, text in found.texts.items() for line in trace.facts(text)]
@@ -55,7 +54,7 @@ def _without(text: str, gone: Collection[str]) -> str:
 
 
 def restored_over(workspace: Workspace, texts: Mapping[MemoryFile, str]) -> tuple[Rejected, ...]:
-    """Return the lines that a restore or a person took out and that stand nowhere now: a person decides on them."""
+    """Return the lines that a restore or a person removed and that no file contains now; they are held for review."""
     there = {line for text in texts.values() for line in trace.facts(text)}
     return tuple(
         Rejected(step.change.time, file, line, f"{step.change.kind} {step.change.sha[:10]}")

@@ -1,8 +1,8 @@
 """The checks in code, after the model: each can refuse an edit or hold it for a person, with a named reason.
 
 An edit is checked against the files as they were before the dream and the draft as it is now, so a loss
-is counted over the whole dream and not edit by edit. Each check can be followed by a person: whose words a line is,
-what a person decided, how much would go. What a sentence means is the reader's to say.
+is counted over the whole dream and not edit by edit. A person can follow each check: whose words a line is, what a
+person decided, how much would be removed. What a sentence means is decided by the model, not here.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from dream.text.safe import quoted
 from dream.text.tongues import guess
 from dream.text.words import content_words, coverage, listed, without_bullet, without_mark, without_said_on
 
-LOSS_SHARE = 0.25  # of a file's earlier lines that one dream may take
-LOSS_LINES = 5  # which it may always take
+LOSS_SHARE = 0.25  # share of a file's earlier lines that one dream may remove
+LOSS_LINES = 5  # lines that it may always remove
 GuardName = (
     FlawName
     | Literal[
@@ -54,15 +54,15 @@ GuardName = (
     ]
 )
 
-SUCCEEDS = 0.3  # of a kept line's words that what takes its place must hold
-CORRECTED = 0.5  # of a line's words that a new one holds which corrects it
-ASKED = 5  # rules that one member of a group may have there; more wait
-FOUNDED = 0.25  # of a line's words that its findings must hold
+SUCCEEDS = 0.3  # share of a kept line's words that its replacement must contain
+CORRECTED = 0.5  # share of a line's words that a new line must contain to count as its correction
+ASKED = 5  # rules that one member of a group may have there; more are held for review
+FOUNDED = 0.25  # share of a line's words that its findings must contain
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a guard says of one edit. `held` waits for a person; `refused` is never written."""
+    """The verdict of a guard on one edit: `held` for review, or `refused` and never written."""
 
     decision: Literal["held", "refused"]
     guard: GuardName
@@ -80,28 +80,28 @@ class Case:
 
     @property
     def cursors(self) -> frozenset[int]:
-        """The entries that the edit rests on."""
+        """The entries that the edit's findings cite."""
         return frozenset(cursor for finding in self.findings for cursor in finding.entries)
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The lines that the edit puts into its file."""
+        """The lines that the edit adds to its file."""
         return added(self.now.texts[self.edit.file], self.then.texts[self.edit.file])
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """The lines that the edit takes out of its file."""
+        """The lines that the edit removes from its file."""
         return gone(self.now.texts[self.edit.file], self.then.texts[self.edit.file])
 
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """What the guards must know of the workspace.
+    """The workspace data that the guards need.
 
     `before`: the files as the dream found them. `person_lines`: by file, the lines that a person wrote.
-    `rejected`: facts taken back, and lines to be kept. `evidence`: what the entries vouch for. `rules`: the user's own
-    words that the findings copy. `learnt` says when what a line of a file rests on was said. `day` is that of
-    the dream. `restored`: facts that a restore or a person took out. `elsewhere` names the other project whose folder a
+    `rejected`: facts to reject, and lines to keep. `evidence`: the evidence of the entries. `rules`: the user's own
+    words that the findings copy. `learnt` returns when the source of a line was said. `day` is that of
+    the dream. `restored`: facts that a restore or a person removed. `elsewhere` names the other project whose folder a
     command for a file names, if any.
     """
 
@@ -119,11 +119,11 @@ class Protected:
 Guard = Callable[[Case, Protected, Settings], Verdict | None]
 
 
-# The guards, in the order in which they are asked. First what a person decided: facts taken back, lines kept.
+# The guards, in the order in which they run. First what a person decided: facts to reject, lines to keep.
 
 
 def rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """A fact that a person took back is not written again, until the user says it anew; one much like it waits."""
+    """Refuse a fact that a person rejected, until the user says it again; hold one that is similar."""
     facts = [fact for fact in protected.rejected if not fact.removal]
     facts = [fact for fact in facts if not protected.evidence.said_after(fact.at, case.cursors)]
     for line in case.added:
@@ -141,7 +141,7 @@ def rejected_fact(case: Case, protected: Protected, settings: Settings) -> Verdi
 
 
 def restored(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What a restore or a person took out is not written again from the same messages, unless a person says so."""
+    """Hold a line that a restore or a person removed, if it comes from the same messages again."""
     for line in case.added:
         for fact in protected.restored:
             if same_fact(fact.text, line) or near_fact(fact.text, line):
@@ -152,7 +152,7 @@ def restored(case: Case, protected: Protected, settings: Settings) -> Verdict | 
 
 
 def kept_line(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """A line that a person would not have removed goes only where a newer fact takes its place."""
+    """Allow the removal of a line that a person chose to keep only if a newer fact replaces it."""
     kept = [fact for fact in protected.rejected if fact.removal and fact.file == case.edit.file]
     new = " ".join(case.added)
     for line in case.gone if kept else ():
@@ -164,7 +164,7 @@ def kept_line(case: Case, protected: Protected, settings: Settings) -> Verdict |
 
 
 def older(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What was said earlier neither takes away what was said later, nor adds what that says already."""
+    """Keep an earlier statement from removing or repeating a later one."""
     said = protected.evidence.late(case.cursors)
     touched = [(case.edit.file, line) for line in case.gone if line.strip()]
     for file, line in [*touched, *_saying(case.added, protected)] if said else ():
@@ -176,7 +176,7 @@ def older(case: Case, protected: Protected, settings: Settings) -> Verdict | Non
 
 
 def _saying(lines: Sequence[str], protected: Protected) -> Iterator[tuple[MemoryFile, str]]:
-    """Yield the lines of the files that hold every word of one of `lines`."""
+    """Yield the lines of the files that contain every word of one of `lines`."""
     for fact in (without_said_on(line) for line in lines if markup.heading(line) is None):
         for file, text in protected.before.items():
             yield from ((file, line) for line in text.splitlines() if coverage(fact, line) == 1.0)
@@ -186,7 +186,7 @@ def _saying(lines: Sequence[str], protected: Protected) -> Iterator[tuple[Memory
 
 
 def markup_flaw(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """Nothing is written that a reader does not see, that leads elsewhere, or that swallows what follows."""
+    """Stop hidden text, suspicious links, and unclosed blocks that would swallow the lines after them."""
     said = (one.text for one in protected.evidence.said(case.cursors))
     urls = frozenset(found[0].rstrip(markup.AFTER_URL) for text in said for found in markup.URL.finditer(text))
     fences = 0
@@ -200,7 +200,7 @@ def markup_flaw(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """A line that a person wrote is not changed or removed unattended."""
+    """Hold an edit that changes or removes a line which a person wrote."""
     theirs = protected.person_lines.get(case.edit.file, frozenset())
     for line in case.gone:
         if line.strip() and line in theirs:
@@ -212,7 +212,7 @@ def person_line(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """A rule in SOUL.md is a copy of the user's own words; one goes where another takes its place or they end it."""
+    """Require that a new SOUL.md rule copies the user's own words, and that a removed one is replaced or ended."""
     if like(case.edit.file) != "SOUL.md":
         return None
     for line in case.added:
@@ -227,7 +227,7 @@ def rule_source(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def _of_member(line: str, case: Case, protected: Protected) -> Verdict | None:
-    """Hold what a group's member asks that is more than form, and more than a few rules of one member."""
+    """Hold a group member's request if it is about more than style, or if the member has too many rules."""
     evidence = protected.evidence
     fact = without_bullet(line).strip()
     asked = evidence.asked(fact, case.cursors)
@@ -253,7 +253,7 @@ def _below(heading: str, text: str) -> list[str]:
 
 
 def _no_rule(line: str, case: Case, protected: Protected) -> str:
-    """Say why a line is no rule of the user's."""
+    """Explain why a line is not a rule of the user."""
     fact = without_bullet(line).strip()
     copy = protected.evidence.rule(fact, case.cursors)
     if copy is not None and REDACTED in copy.text:
@@ -264,7 +264,7 @@ def _no_rule(line: str, case: Case, protected: Protected) -> str:
 
 
 def _may_go(line: str, case: Case, protected: Protected) -> bool:
-    """Return whether a rule may go: a new one takes its place, another holds its words, it is over, or they end it."""
+    """Return whether a rule may be removed: it is replaced, contained in another, expired, or ended by the user."""
     about = [one for one in case.findings if one.line == line.rstrip()]
     rules = [without_bullet(one).strip() for one in case.then.texts[case.edit.file].split("\n")]
     if any(not one.remove and (case.added or one.text in rules) for one in about):
@@ -286,7 +286,7 @@ def _is_over(rule: str, day: date | None) -> bool:
 
 
 def _no_end(line: str, case: Case) -> str:
-    """Say why a rule may not go by itself."""
+    """Explain why a rule may not be removed without review."""
     rules = {without_bullet(one).strip() for one in lines(case.then.texts[case.edit.file])}
     others = (one.because for one in case.findings if one.line == line.rstrip() and one.because in rules)
     other = next(others, None)
@@ -296,7 +296,7 @@ def _no_end(line: str, case: Case) -> str:
 
 
 def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """USER.md rests on the user's own messages; elsewhere no line that they did not say may give the agent orders."""
+    """Require the user's own messages for USER.md; elsewhere, hold orders to the agent that the user did not give."""
     file, evidence = case.edit.file, protected.evidence
     if like(file) == "SOUL.md":
         return None
@@ -311,7 +311,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         fact = _fact(line)
         source = evidence.source(fact, case.cursors)
         told = ("user", None, "other", "agent") if evidence.group else ("user", None)  # a group tells of itself
-        if evidence.ran(fact, case.cursors):  # its commands are the agent's own; what stands round them is judged
+        if evidence.ran(fact, case.cursors):  # the agent ran its commands; only the words around them are judged
             fact = without_backticks(fact)
             if reason := evidence.unsaid(fact, case.cursors):
                 return Verdict("held", "third-party", f"{reason}: {quoted(line)}")
@@ -345,7 +345,7 @@ def command(case: Case, protected: Protected, settings: Settings) -> Verdict | N
 
 
 def reader(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What the reader wants a person to look at first waits."""
+    """Hold a finding that the model marks for review."""
     wanted = [one.text for one in case.findings if one.review]
     for line in case.added if wanted else ():
         if any(coverage(text, line) == 1.0 for text in wanted):
@@ -354,13 +354,13 @@ def reader(case: Case, protected: Protected, settings: Settings) -> Verdict | No
 
 
 def _is_said(fact: str, case: Case, protected: Protected) -> bool:
-    """Return whether a line is words of the user's own."""
+    """Return whether a line consists of the user's own words."""
     copy = protected.evidence.rule(fact, case.cursors)
     return copy is not None and folded(copy.text) == folded(fact)
 
 
 def _whose(source: EntryLine, evidence: BatchEvidence) -> str:
-    """Say whose words a line of history is, where they are not the user's."""
+    """Explain whose words a line of history is if they are not the user's."""
     said = {
         "tool": "a tool's output says it, not the user",
         "pasted": "a text that the user pasted says it, not the user",
@@ -382,7 +382,7 @@ def _is_plain_heading(line: str) -> bool:
 
 
 def unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """What is written stands in the findings that it settles, or in the lines that it changes."""
+    """Refuse a line that neither the edit's findings nor the lines that it changes support."""
     basis = " ".join([*(finding.text for finding in case.findings), *case.gone, *protected.rules])
     for line in case.added:
         if markup.heading(line) is None and content_words(line) and coverage(line, basis) < FOUNDED:
@@ -391,9 +391,9 @@ def unfounded(case: Case, protected: Protected, settings: Settings) -> Verdict |
 
 
 def loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """One dream takes no more of a file's earlier lines than the settings allow.
+    """Hold an edit if the dream would remove more of a file's earlier lines than the settings allow.
 
-    One that is quoted on stays, and one that is corrected counts half.
+    A line that is still quoted does not count, and one that is corrected counts half.
     """
     file = case.edit.file
     before = protected.before[file]
@@ -410,22 +410,22 @@ def loss(case: Case, protected: Protected, settings: Settings) -> Verdict | None
 
 
 def _stated(line: str) -> str:
-    """Return what a line states, without its bullet and its day."""
+    """Return the statement of a line, without its bullet and its date."""
     return without_said_on(without_bullet(line).strip()).strip()
 
 
 def review(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """Nothing is written unseen where the settings say that every edit waits."""
+    """Hold every edit if the settings say so (review = hold)."""
     if settings.review == "hold":
         return Verdict("held", "review", "every edit waits for a person (review = hold)")
     return None
 
 
-# And what they share.
+# Helpers of several guards.
 
 
 def _fact(line: str) -> str:
-    """Return a line without what was put behind it: its source and its day."""
+    """Return a line without the source and the date at its end."""
     return without_mark(without_said_on(line)).rstrip()
 
 
@@ -449,6 +449,6 @@ GUARDS: tuple[Guard, ...] = (
 def check(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
     """Judge an edit; None lets it pass.
 
-    A refusal comes before a hold: what must never be written need not wait for a person.
+    A refusal comes before a hold: an edit that must never be written needs no review.
     """
     return next((verdict for guard in GUARDS if (verdict := guard(case, protected, settings))), None)

@@ -1,4 +1,4 @@
-"""What no line of memory may hold: beacons, forged sections, hidden text; and instructions nobody gave. Pure."""
+"""Detect text that no line of memory may contain: tracking links, forged sections, hidden text, orders. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_QUERY = 120  # characters after the `?` of an address
 
 
 FlawName = Literal["link", "section", "heading", "look-alike", "encoded"]
-_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]+\1(?!`)")  # is shown as it is, not rendered
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]+\1(?!`)")  # code spans, which are not rendered
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\s*[\[(]|^\s*\[[^\]\n]+\]:\s*\S")
 _HTML = re.compile(
     r"<\s*/?\s*(?:img|script|iframe|svg|object|embed|link|meta|style|form|input|base|video|audio|picture|source|math)\b"
@@ -30,7 +30,7 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 URL = re.compile(r"(?:https?|ftp|wss?)://[^\s<>\"'`|]+|(?<![\w/@.])//[\w.-]+\.[a-z]{2,}/\S+", re.IGNORECASE)
-AFTER_URL = ".,;:!?)“”„’»」』"  # what stands behind an address in a sentence, a quotation's end with it
+AFTER_URL = ".,;:!?)“”„’»」』"  # punctuation and closing quotation marks that may follow an address in a sentence
 _FILLED_IN = re.compile(
     r"[{}]|\$\(|\$[A-Za-z_]|%s|%\(|\[[A-Za-z_ :-]{2,}\]?|\.\.\.$|…|\*{2,}|=(?:&|$)|[?&/=#][A-Z]+_[A-Z_]+|<"
     r"|[?&#;](?:token|secret|key|pass(?:word)?|data|payload|exfil|leak|content|memory|history|user_?data|info|log|dump|b64)=",
@@ -92,7 +92,7 @@ def folded(text: str) -> str:
 
 
 def flaw(line: str, urls_said: frozenset[str] = frozenset()) -> Flaw | None:
-    """Return what is wrong with a line of memory, or None. `urls_said` are addresses that the user gave as they stand."""
+    """Return what is wrong with a line of memory, or None. `urls_said` are addresses that the user wrote themselves."""
     shown = _CODE.sub(" ", unicodedata.normalize("NFKC", line))
     whole = unicodedata.normalize("NFKC", line)
     return _disguise(line) or _beacon(shown, whole, urls_said) or _forgery(shown, whole) or _heading(whole)
@@ -172,19 +172,19 @@ def heading(line: str) -> str | None:
     return found[1] if found else ("" if _UNDERLINE.match(line) else None)
 
 
-# Tell a line that instructs whoever reads it from one that states a fact, by the rows `orders` and `normative` of
-# provenance/cues.toml. Such a line is memory only if the user said it. Rows miss what nobody thought of; that is why
-# SOUL.md, which agents obey, does not rest on them: there every line must be the user's own.
+# Distinguish a line that instructs its reader from one that states a fact, by the rows `orders` and `normative` of
+# provenance/cues.toml. Such a line may enter memory only if the user said it. The rows are never complete; SOUL.md,
+# which agents obey, therefore does not depend on them: there every line must be the user's own.
 
 
 def instructs(line: str) -> bool:
     """Return whether a line tells an agent what to do, or hides something from the user."""
     plain = folded(line).replace("’", "'")
     told = _SPEAKER.sub("", plain)
-    as_it_stands = unicodedata.normalize("NFKC", line)  # folding would make Latin letters of Cyrillic ones
+    as_it_stands = unicodedata.normalize("NFKC", line)  # folding would turn Cyrillic letters into Latin ones
     return any(cues.says("orders", text) for text in {plain, told, as_it_stands})
 
 
 def normative(line: str) -> bool:
-    """Return whether a line says what ought to be, or where to send something, rather than only what is."""
+    """Return whether a line says what ought to be, or where to send something, instead of stating a fact."""
     return any(cues.says("normative", text) or _ADDRESS_SIGN.search(text) for text in (line, folded(line)))

@@ -1,4 +1,4 @@
-"""Phase 1: read the new entries beside the present files and answer in findings."""
+"""Phase 1: the model reads the new entries and the current files, and answers in findings."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dream.text.safe import span
 from dream.text.words import MONTH, content_words, coverage
 from dream.workspace.places import KnownPlace
 
-# What in an answer only repeats the prompt: small models copy its examples and our own lines. Pure.
+# Detect lines of an answer that only repeat the prompt: small models copy its examples and header lines. Pure.
 
 
-SHORTEST = 8  # characters of a fact that can be taken for one of our header lines
-# What a prompt shows as an example: in quotation marks, or behind a [FILE] mark at a line's start.
+SHORTEST = 8  # characters that a fact needs to be compared with our header lines
+# Examples in a prompt: in quotation marks, or after a [FILE] mark at the start of a line.
 _EXAMPLE = re.compile(
     r"[\"“]([^\"”\n]+)[\"”]|^\[[A-Z-]+(?: \w+)*(?:/[^\]\n]+)?\] ([^{\n]+?)(?: \{[\d,]+\})?$", re.MULTILINE
 )
 _MONTH = re.compile(rf"\b{MONTH}")  # of a fact in small letters
-SAID = 0.5  # of an example's words that the data must hold for it to be a fact of the data too
-ENTRY_TOKENS = 16  # of the header line of one entry
-PAGE_TOKENS = 64  # of a long entry in one prompt at least, however small the window or the setting
-FILES_SHARE = 0.5  # of the room, at the most, for the present files
-FILES_TOKENS = 12_000  # and no more than this: the files' budgets are below it
-WAITING = 20  # findings that wait for a person, the newest, which phase 1 is told of
+SAID = 0.5  # share of an example's words that the data must contain for it to be a fact of the data too
+ENTRY_TOKENS = 16  # for the header line of one entry
+PAGE_TOKENS = 64  # least size of a page of a long entry, however small the window or the setting
+FILES_SHARE = 0.5  # largest share of the room for the current files
+FILES_TOKENS = 12_000  # upper bound as well: the files' budgets are below it
+WAITING = 20  # newest findings pending review that phase 1 is shown
 COPY = (
     "These lines cannot be written, each for the reason below it. Answer with each of them again: a SOUL line copied "
     "word for word from one message of the user's (behind `>` in the history), a note in brackets in the talk's words; "
@@ -52,8 +52,8 @@ Read = Callable[[Completion], Analysis]
 def echoes(facts: Sequence[str], prompt: str, headers: Sequence[str], data: str) -> list[bool]:
     """Return for each fact whether it is an example or a placeholder of `prompt`, or one of our `headers`.
 
-    An example with other numbers or dates in it is one too. What the data bears out is a fact: some user is a
-    vegetarian.
+    An example with other numbers or dates counts too. A fact that the data supports is no example, even if it reads
+    like one: some user is a vegetarian.
     """
     ours = "\n".join(map(_bare, headers))
     examples = {_numberless(_bare(example)) for pair in _EXAMPLE.findall(prompt) for example in pair}
@@ -76,15 +76,15 @@ def _bare(text: str) -> str:
 
 
 class OnlyEchoes(AnswerUnusable):
-    """The answer holds nothing but examples of the prompt."""
+    """The answer contains only examples of the prompt."""
 
 
 def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) -> Iterator[list[Entry]]:
     """Cut entries, oldest first, into batches of one place that fit one phase-1 prompt.
 
-    A longer entry is one by itself.
+    An entry that is too long becomes a batch of its own.
 
-    `hear` gives what is shown with an entry.
+    `hear` returns the messages that are shown with an entry.
     """
     room = _history_room(model, brief)
     batch: list[Entry] = []
@@ -101,7 +101,7 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) ->
 
 
 def that_say_something(batch: Sequence[Entry]) -> list[Entry]:
-    """Leave out the entries that say nothing, nanobot's older ones, which it has dreamt, and what was imported."""
+    """Leave out empty entries, those that nanobot has already dreamt, and imported ones."""
     said = [entry for entry in batch if entry.kind != "nothing" and entry.content.strip()]
     return [entry for entry in said if entry.session != legacy.SESSION and not entry.imported]
 
@@ -119,9 +119,9 @@ def analyse(
 ) -> tuple[Finding, ...]:
     """Ask for the findings of `batch`; an empty answer means `[SKIP]`.
 
-    A long entry is read in pages, one call each, so that no byte of it passes unseen. Secrets are marked before the
-    model sees them, and again in what it answers. `leave_out` is given each line that names a file we don't have,
-    or repeats an example of the prompt. `waiting` are findings that a person has not decided on yet, each with the
+    A long entry is read in pages, one call each, so that all of it is read. Secrets are redacted in the prompt and
+    again in the answer. `leave_out` is called with each line that names an unknown file or repeats an example of the
+    prompt. `waiting` are findings that a person has not decided on yet, each with the
     reason why. A rule that is no copy of the user's words goes back to the model once. `place` is where the batch was
     said, whose two files are among `files` then.
     Raises AnswerUnusable after one retry, and whatever the model's door raises.
@@ -249,19 +249,19 @@ def _heeded(found: Analysis, wrong: AnswerUnusable) -> Analysis:
 
 
 def _shown(completion: Completion, wrong: AnswerUnusable) -> str:
-    """Return of an unusable answer what the model is shown of it: what it copied it would copy again."""
+    """Return the part of an unusable answer that the model is shown; text copied from the prompt is left out."""
     return "(no answer)" if isinstance(wrong, OnlyEchoes) else completion.text[:1000] or "(no answer)"
 
 
 def rendered(heard: Heard, brief: Brief) -> str:
-    """Return an entry as the model sees it, secrets marked: rows that another program wrote may hold one."""
+    """Return an entry as the model sees it, secrets redacted: rows of other programs may contain some."""
     said = [(one.position, one.name or "user", one.text) for one in heard.messages if heard.entry.kind != "raw"]
     shown = prompts.entry(replace(heard.entry, lines=tuple(line for _, line in heard.rows)), brief.zone, said)
     return redact(shown, brief.settings.redact_patterns)[0]
 
 
 def answered(completion: Completion, cursors: Sequence[int], known: References, brief: Brief, place: str) -> Analysis:
-    """Parse a completion as findings, secrets marked; raises AnswerUnusable, or AnswerCut where its end is missing."""
+    """Parse a completion as findings, secrets redacted; raises AnswerUnusable, or AnswerCut if it is truncated."""
     if completion.finish == "length":
         raise AnswerCut("the answer was cut off at its length limit")
     if completion.finish == "refusal":
@@ -274,7 +274,7 @@ def answered(completion: Completion, cursors: Sequence[int], known: References, 
 def _without_echoes(
     found: Analysis, prompt: str, page: Sequence[Heard], files: Mapping[MemoryFile, str], brief: Brief
 ) -> Analysis:
-    """Drop findings that only repeat the prompt; an answer of nothing else can't be used."""
+    """Drop findings that only repeat the prompt; raises OnlyEchoes if no other finding is left."""
     shown = [rendered(heard, brief) for heard in page]
     headers = [one.partition("\n")[0] for one in shown]
     data = "\n".join([*(one.partition("\n")[2] for one in shown), *files.values()])
@@ -294,10 +294,10 @@ def _prompt(
     waiting: Sequence[tuple[Finding, str]],
     place: KnownPlace | None,
 ) -> list[ChatMessage]:
-    """Put what is stable first, so that a provider's prompt cache can serve it: prompt, files, then what is new."""
+    """Build the messages with the stable part first, for the provider's prompt cache: prompt, files, new entries."""
     system = _system(brief)
     name = place.name if place else ""
-    said = sorted(page, key=lambda one: one.entry.when)  # transcripts are not read in the order of the talks
+    said = sorted(page, key=lambda one: one.entry.when)  # transcripts are not read in the order of their sessions
     held = prompts.waiting([(prompts.finding(one, place=name).rpartition(" {")[0], why) for one, why in waiting])
     rows = prompts.history(rendered(one, brief) for one in said)
     where = prompts.place(name, group=bool(place and place.is_group))
@@ -313,7 +313,7 @@ def _system(brief: Brief) -> str:
 
 
 def _history_room(model: Model, brief: Brief) -> int:
-    """Return the tokens of entries that one prompt takes beside the files."""
+    """Return how many tokens of entries fit into one prompt beside the files."""
     room = brief.room(model, _system(brief))
     return min(brief.settings.batch_tokens, room - min(int(room * FILES_SHARE), FILES_TOKENS))
 
@@ -329,7 +329,7 @@ def _pages(batch: Sequence[Entry], model: Model, brief: Brief, evidence: BatchEv
 
 
 def _parts(text: str, room: int, model: Model) -> Iterator[str]:
-    """Cut `text` into parts of at most `room` tokens each, at a line's end where there is one; nothing is left out."""
+    """Cut `text` into parts of at most `room` tokens each, if possible at the end of a line; nothing is left out."""
     start = 0
     while start < len(text):
         size = _fitting(text, start, room, model)

@@ -1,4 +1,4 @@
-"""Phase 2: code settles the plain findings, a bounded tool loop those that need judgement, on a draft."""
+"""Phase 2: code settles the plain findings on a draft; the model settles the others in a bounded tool loop."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ TOOLS = (
 )
 log = logging.getLogger(__name__)
 UNSETTLED = "the edit agent's answer could not be used; it is asked again"
-MAX_STEPS = 20  # rounds; more did not help the ancestor, 20 of 20 was worse than 15
+MAX_STEPS = 20  # rounds; in the program that dream descends from, more did not help (20 of 20 was worse than 15)
 MAX_BARREN_STEPS = 3  # rounds in a row in which no call succeeded end the loop
 MAX_CALLS_A_STEP = 64  # tool calls answered in one round
-REMOVE_AT = 0.6  # share of a removal's content words that a line must hold to be the one meant
+REMOVE_AT = 0.6  # share of a removal's content words that a line must contain to be the one meant
 COPIED = 12  # characters of a removal that a line begins with, or of a line that is a part of it
 LONGEST_TITLE = 40  # characters of a new heading
 _BRACKETS = re.compile(r"[.。]?\s*[(（][^()（）]*[)）][.。]?|[.。]")
@@ -85,7 +85,7 @@ _TITLES: Mapping[MemoryFile, str] = {"SOUL.md": "Rules", "USER.md": "Person", "m
 
 
 def answer(call: ToolCall, editing: Editing) -> str:
-    """Carry out one tool call on the draft and return the answer; raise EditError for one that cannot be."""
+    """Carry out one tool call on the draft and return the answer; raises EditError if that is impossible."""
     if call.problem:
         raise EditError(f"the arguments of {call.name} cannot be read: {call.problem}")
     if call.name == "edit_file":
@@ -126,7 +126,7 @@ def _number(value: Json) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What phase 2 leaves: the draft, what became of each finding, what waits for a person, and what was taken out."""
+    """The result of phase 2: the draft, the outcome of each finding, the held edits, and notes of what was removed."""
 
     draft: Draft
     outcomes: tuple[Outcome, ...]
@@ -143,8 +143,8 @@ def edit(
 ) -> Edited:
     """Settle every finding on a draft of the files.
 
-    The model is asked only where something needs judgement, or the settings say always. What it leaves open, or all
-    of it where it cannot call tools, is applied deterministically. `follow` then settles what hangs on that.
+    The model is called only if a finding needs judgement, or the settings say always. Findings that it leaves open
+    (all of them if it cannot call tools) are applied deterministically. `follow` then settles the dependent lines.
     Raises ModelUnavailable, ModelRejected or SpendingLimit; the workspace is not touched either way.
     """
     editing = Editing(findings, protected, brief.settings)
@@ -162,9 +162,9 @@ def edit(
 
 
 def tidied(desk: Editing, doubled: int, model: Model, brief: Brief) -> Edited:
-    """Take out the lines that are said twice, the first `doubled` of the desk, and let the model settle the others.
+    """Remove the duplicate lines, the first `doubled` findings, and let the model settle the near duplicates.
 
-    What the model leaves alone stays as it is. Raises as `edit` does.
+    Findings that the model does not settle change nothing. Raises the same errors as `edit`.
     """
     for number in range(1, doubled + 1):
         remove_plainly(desk, number)
@@ -213,7 +213,7 @@ def _opening(editing: Editing, model: Model, brief: Brief, prompt: str) -> list[
 
 
 def _shown(texts: Mapping[MemoryFile, str], findings: Sequence[Finding], model: Model) -> Mapping[MemoryFile, str]:
-    """Show of large files what the findings are about: everything else is paid for in every round."""
+    """Return the files as shown, of large ones only the lines about the findings: every round pays for all of it."""
     topics: dict[MemoryFile, list[str]] = {}
     for finding in findings:
         topics.setdefault(finding.file, []).append(finding.text)
@@ -221,7 +221,7 @@ def _shown(texts: Mapping[MemoryFile, str], findings: Sequence[Finding], model: 
 
 
 def _answers(completion: Completion, editing: Editing) -> tuple[list[ChatMessage], bool]:
-    """Carry out a round's calls in order; a mistake is an answer to the model, not an end."""
+    """Carry out a round's calls in order; a mistake is answered to the model and does not end the loop."""
     answers, succeeded = [], False
     for call in completion.tool_calls[:MAX_CALLS_A_STEP]:
         try:
@@ -242,14 +242,14 @@ def _nudge(editing: Editing) -> str:
     return f"Findings {numbers} are not settled. Settle each by edit_file or skip_finding."
 
 
-# Apply findings without a model: those that need no judgement, and what a model cannot do or left undone.
+# Apply findings without a model: those that need no judgement, and those that the model could not or did not settle.
 
 
 def settle_plain(editing: Editing, settings: Settings) -> None:
-    """Settle what needs no judgement; all else stays open, for the edit agent.
+    """Settle the findings that need no judgement; all others stay open for the edit agent.
 
-    Plain are a line of a file that phase 1 names or copies behind REMOVE, with the fact that takes its place if it has
-    one, and a fact under a heading that phase 1 names and that doesn't fill its file.
+    These are a removal that names or copies a line of the file, together with the fact that replaces it, and a fact
+    under a heading that phase 1 names, if it fits into the file's budget.
     """
     for number in editing.unsettled():
         finding = editing.findings[number - 1]
@@ -272,7 +272,7 @@ def settle(editing: Editing) -> None:
 
 
 def remove_plainly(editing: Editing, number: int) -> None:
-    """Take out the line that a removal names, copies or nearly says; the fact that takes its place comes with it."""
+    """Remove the line that a removal names, copies or nearly copies, and add the fact that replaces it."""
     finding = editing.findings[number - 1]
     line = _line_of(editing, finding)
     if line is None:
@@ -285,7 +285,7 @@ def remove_plainly(editing: Editing, number: int) -> None:
 
 
 def _taken_out(editing: Editing, number: int, line: str) -> Edit:
-    """Return the edit that takes a line out, or puts the fact in its place that says so, where it belongs there."""
+    """Return the edit that removes a line, or puts the fact that replaces it in its place if it belongs there."""
     finding = editing.findings[number - 1]
     beside = number - 1
     fact = editing.findings[beside - 1] if beside in editing.unsettled() else None
@@ -312,9 +312,9 @@ def _line_of(editing: Editing, finding: Finding) -> str | None:
 
 
 def _copied(text: str, rows: list[str]) -> str | None:
-    """Return the one line that a removal copies: whole, with more round it, or without the brackets at the line's end.
+    """Return the one line that a removal copies: exactly, with words around it, or without the brackets at its end.
 
-    A line that says more besides is not plainly the one meant: what else it says would go with it.
+    A line that says more than the removal does not count: the rest of it would be lost.
     """
     wanted = without_bullet(text).strip()
     bare = {row: without_bullet(row).strip() for row in rows if not row.startswith("#")}
@@ -330,7 +330,7 @@ def _copied(text: str, rows: list[str]) -> str | None:
 
 
 def _is_full(editing: Editing, number: int, settings: Settings) -> bool:
-    """Return whether a fact would take its file over its budget: what to merge then is a question of judgement."""
+    """Return whether a fact would exceed its file's budget: merging lines then needs judgement."""
     finding = editing.findings[number - 1]
     text = editing.draft.texts[finding.file]
     max_lines, max_bytes = settings.limits(finding.file)
@@ -338,13 +338,13 @@ def _is_full(editing: Editing, number: int, settings: Settings) -> bool:
 
 
 def _try(editing: Editing, edit: Edit) -> None:
-    """Make an edit that needs no judgement; where it turns out to need some, its findings stay open."""
+    """Try an edit that needs no judgement; if it fails, its findings stay open."""
     with suppress(EditError):
         editing.edit(edit)
 
 
 def _add(editing: Editing, number: int, *, plainly: bool = False) -> None:
-    """Add a fact under its heading, else under that of its file; one that stands there in the same words is present."""
+    """Add a fact under its heading, else under that of its file; one already there in the same words is present."""
     finding = editing.findings[number - 1]
     here = lines(editing.draft.texts[finding.file])
     stated = next((line for line in here if states(line, finding.text)), None)
@@ -374,7 +374,7 @@ def _below(editing: Editing, number: int, heading: str, *, begin: bool = True) -
 
 
 def _beneath(text: str, finding: Finding, number: int, heading: str, *, begin: bool) -> Edit | None:
-    """Do so in a file that holds `text`; no new section stands among the rules but those that we know."""
+    """Do the same in a file with this `text`; among rules, only known sections are created."""
     text = plain_ends(text)
     rows = text.split("\n")
     title = standing(rows, heading) if heading else None
@@ -400,7 +400,7 @@ def _attempt(editing: Editing, edit: Edit, number: int) -> bool:
 
 
 def _bullet(text: str, like: str = "- ") -> str:
-    """Write a fact as a list line, indented as the line whose place it takes."""
+    """Write a fact as a list line, indented like the line that it replaces."""
     indent = like[: len(like) - len(like.lstrip())]
     fact = text if text[:1].isdigit() else without_bullet(text)  # "1. FC Köln" begins with no list's number
     return f"{indent}- {fact.strip()}"
