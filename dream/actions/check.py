@@ -1,7 +1,7 @@
-"""Is memory still true? Looked at line by line, without a model: only what is exact, each with what settles it.
+"""Check line by line, without a model, whether memory is still true; name for each doubt the command that settles it.
 
-Contradictions are the same words with another number or day; what a project's lines name is looked up in its working
-copy, which is only read.
+Contradictions are the same words with another number or date. Paths, ports and commands in a project's lines are looked
+up in its working copy, which is only read.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from dream.models import Entry
 
 DoubtKind = Literal["contradiction", "double", "day passed", "plan without an outcome", "evidence gone", "not there"]
-SUBJECT = 2  # words that two lines share, at least, to be about the same
+SUBJECT = 2  # least number of words that two lines about the same subject share
 CONFIGURATION = (".toml", ".yaml", ".yml", ".json", ".env", ".cfg", ".ini", ".conf", ".md", "Dockerfile", "Makefile")
-LARGEST = 1 << 18  # bytes of a file of a working copy that is looked through for a port
-FILES = 2_000  # of a working copy that are looked at
+LARGEST = 1 << 18  # bytes; larger files of a working copy are not searched for a port
+FILES = 2_000  # files of a working copy that are searched at most
 _PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]{1,5})`")
 _COMMAND = re.compile(r"`(?P<by>npm run|yarn|pnpm run|make|just) (?P<name>[\w:.-]+)[^`]*`")
 _PORT = re.compile(r"\bport (?:is |to |= ?)?(\d{2,5})\b", re.IGNORECASE)
@@ -40,7 +40,7 @@ _SKIPPED = (".git", "node_modules", ".venv", "target", "dist", "build")
 
 @dataclass(frozen=True, slots=True)
 class CheckedLine:
-    """A line of memory: on which day it was said first and last, in how many sessions, and the entries it rests on."""
+    """A line of memory: the first and last day it was said, in how many sessions, and the entries that it cites."""
 
     cite: str
     file: str
@@ -53,7 +53,7 @@ class CheckedLine:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What is doubtful of a line, why, and the command that settles it; `beside` is the line that it clashes with."""
+    """A doubt about a line, its reason, and the command that settles it; `beside` is a line that conflicts with it."""
 
     kind: DoubtKind
     cite: str
@@ -65,7 +65,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Every line of memory, what is doubtful, and how many of each kind."""
+    """Every line of memory, the doubts, and the number of each kind."""
 
     lines: tuple[CheckedLine, ...]
     found: tuple[Doubt, ...]
@@ -73,7 +73,7 @@ class Checked:
 
 
 def check(workspace: Workspace, now: datetime) -> Checked:
-    """Look at each line of memory, at what it rests on, and at what it names."""
+    """Check each line of memory, the entries that it cites, and the files and commands that it names."""
     rows = _rows(workspace)
     origins = trace(workspace, [(one.file, row) for one, row in rows], None if workspace.git.exists else [])
     again = _again(workspace, [one for one, _ in rows])
@@ -86,13 +86,13 @@ def check(workspace: Workspace, now: datetime) -> Checked:
 
 
 def doubts(workspace: Workspace, now: datetime, lines: Sequence[CheckedLine] | None = None) -> list[Doubt]:
-    """Return what the lines themselves and the working copies show, without a look at the versions."""
+    """Return the doubts that follow from the lines and the working copies, without reading the versions."""
     known = [one for one, _ in _rows(workspace)] if lines is None else lines
     return [*_clashes(known), *_passed(workspace, known, now.date()), *_missing(workspace, known)]
 
 
 def in_short(found: Sequence[Doubt]) -> str:
-    """Return the counts in one line: `2 contradictions, 1 day passed`; "" where all is well."""
+    """Return the counts in one line: `2 contradictions, 1 day passed`; "" if there are no doubts."""
     counts = Counter(one.kind for one in found)
     plural = {"contradiction": "contradictions", "double": "doubles", "day passed": "days passed"}
     return ", ".join(f"{n} {plural.get(kind, kind) if n > 1 else kind}" for kind, n in counts.items())
@@ -116,7 +116,7 @@ def _said(row: str) -> date | None:
 
 
 def _dated(workspace: Workspace, line: CheckedLine, origin: Origin, again: Sequence[Entry]) -> CheckedLine:
-    """Add to a line when what it rests on was said first and last, and in how many sessions."""
+    """Add to a line when its sources were said first and last, and in how many sessions."""
     rests = [entry for cursor in origin.entries for entry in workspace.history.between(cursor, cursor)]
     entries = sorted({entry.cursor: entry for entry in (*rests, *again)}.values(), key=lambda entry: entry.cursor)
     told = sorted(entry.when.date() for entry in entries)
@@ -127,7 +127,7 @@ def _dated(workspace: Workspace, line: CheckedLine, origin: Origin, again: Seque
 
 
 def _again(workspace: Workspace, lines: Sequence[CheckedLine]) -> dict[int, list[Entry]]:
-    """Return by the number of each line the entries of history that say all of it."""
+    """Return, by line number, the entries of history that say all of a line."""
     words = [content_words(without_said_on(line.text)) for line in lines]
     holding: dict[str, list[int]] = {}
     for at, own in enumerate(words):
@@ -143,7 +143,7 @@ def _again(workspace: Workspace, lines: Sequence[CheckedLine]) -> dict[int, list
 
 
 def _clashes(lines: Sequence[CheckedLine]) -> Iterator[Doubt]:
-    """Yield lines of one file or place that say the same with another number or day, and those that say it twice."""
+    """Yield lines of one file or place that differ only in a number or date, and duplicates."""
     words = [content_words(without_said_on(line.text)) for line in lines]
     for at, by in _alike(words):
         if place_of(lines[at].file) != place_of(lines[by].file):
@@ -159,7 +159,7 @@ def _clashes(lines: Sequence[CheckedLine]) -> Iterator[Doubt]:
 
 
 def _alike(lines: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of lines that share half of their words: the others are not compared."""
+    """Yield the pairs of lines that share half of their words; only these are compared."""
     holding: dict[str, list[int]] = {}
     for at, words in enumerate(lines):
         shared = Counter(other for word in words for other in holding.get(word, ()))
@@ -177,7 +177,7 @@ def _parted(words: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _passed(workspace: Workspace, lines: Sequence[CheckedLine], today: date) -> Iterator[Doubt]:
-    """Yield lines that name a day which was ahead when they were said, and has passed with nothing said of it since."""
+    """Yield lines that name a day which was ahead when they were said, and has passed without a later mention."""
     plans = {file: _planned(workspace.read_file(file)) for file in {line.file for line in lines}}
     for line in lines:
         if line.said is None:
@@ -192,7 +192,7 @@ def _passed(workspace: Workspace, lines: Sequence[CheckedLine], today: date) -> 
 
 
 def _planned(text: str) -> set[int]:
-    """Return the numbers of the rows below the heading of plans, in whatever language it is."""
+    """Return the numbers of the rows below the heading for plans, in any language."""
     rows = text.splitlines()
     heading = standing(rows, "Plans")
     found, inside = set[int](), False
@@ -203,7 +203,7 @@ def _planned(text: str) -> set[int]:
 
 
 def _unproven(lines: Sequence[CheckedLine], origins: Sequence[Origin]) -> Iterator[Doubt]:
-    """Yield lines that a dream wrote and of whose evidence nothing is there any more."""
+    """Yield lines that a dream wrote and whose cited entries are all gone."""
     for line, origin in zip(lines, origins, strict=True):
         if origin.entries and not line.rests_on:
             gone = ", ".join(f"history:{cursor}" for cursor in origin.entries)
@@ -213,7 +213,7 @@ def _unproven(lines: Sequence[CheckedLine], origins: Sequence[Origin]) -> Iterat
 
 
 def _missing(workspace: Workspace, lines: Sequence[CheckedLine]) -> Iterator[Doubt]:
-    """Yield what the lines of a project name and its working copy on this machine has not."""
+    """Yield lines of a project that name something which its working copy on this machine does not have."""
     for line in lines:
         place = workspace.places().of_file(line.file) if place_of(line.file) else None
         root = next((Path(path) for path in (place.paths if place else ()) if Path(path).is_dir()), None)
@@ -236,7 +236,7 @@ def _absent(root: Path, text: str) -> Iterator[str]:
 
 
 def _has_command(root: Path, by: str, name: str) -> bool:
-    """Return whether a project knows a command, or has no file of that kind to know it by."""
+    """Return whether a project defines a command, or has no file that could define it."""
     if by in ("make", "just"):
         files = ("Makefile", "makefile", "GNUmakefile") if by == "make" else ("justfile", "Justfile", ".justfile")
         told = [_text(root / file) for file in files if (root / file).is_file()]

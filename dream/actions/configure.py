@@ -19,7 +19,7 @@ SOURCES = "sources"
 
 
 def set_values(root: Path, values: Mapping[str, str | int | None]) -> None:
-    """Set settings in dream.toml, which is made where it is missing; None takes one out. Raises SettingsError."""
+    """Set settings in dream.toml, creating it if it is missing; None removes a setting. Raises SettingsError."""
     path = root / FILE_NAME
     document = opened(path)
     wanted = tomllib.loads(read_text(path))
@@ -33,9 +33,9 @@ def set_values(root: Path, values: Mapping[str, str | int | None]) -> None:
 
 
 def set_source(root: Path, source: str, *, read: bool) -> bool:
-    """Let dream.toml, which is made where it is missing, name a source or not; False where it is so already.
+    """Add a source to dream.toml or remove it, creating the file if it is missing; False if nothing had to change.
 
-    The file is written if it then says what it said before, and of the sources what is wanted. Raises SettingsError.
+    The file is written only if all other settings keep their values. Raises SettingsError.
     """
     path = root / FILE_NAME
     document = opened(path)
@@ -52,7 +52,7 @@ def set_source(root: Path, source: str, *, read: bool) -> bool:
 
 
 def _array(path: Path, document: tomlkit.TOMLDocument) -> Array:
-    """Return the list of sources as it stands in the document; one that is missing is added before the first table."""
+    """Return the list of sources in the document; if it is missing, add it before the first table."""
     import tomlkit
     from tomlkit.items import Array
 
@@ -77,7 +77,7 @@ def opened(path: Path) -> tomlkit.TOMLDocument:
 
 
 def write(path: Path, document: tomlkit.TOMLDocument, wanted: Mapping[str, object]) -> None:
-    """Write a changed document, if it then says what is `wanted`; else raise SettingsError and change nothing."""
+    """Write a changed document if it has the `wanted` values; else raise SettingsError and change nothing."""
     text = document.as_string()
     try:
         after = tomllib.loads(text)

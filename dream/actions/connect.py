@@ -1,8 +1,8 @@
 """Connect agents' clients with a workspace: hooks and an MCP server, written into the clients' own config files.
 
-What a client reads, and where, is a table. A file is changed by its text: one entry is put in or taken out, and
-comments, order and layout stay as a person wrote them. What was read back differs by the entries alone, else nothing is
-written.
+A table says which files each client reads. A file is changed as text: one entry is added or removed, and comments,
+order and layout stay as a person wrote them. The new text is parsed again before it is written: if anything but the
+entry differs, nothing is written.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _ATOM = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: its program, its folder, and what it reads. Paths are relative to the folder; `home`: to its parent.
+    """A client: its program, its folder, and its config files. Paths are relative to the folder; `home`: to its parent.
 
-    `server` says where the MCP server's entry belongs: the file and the keys above it; `entry` is what stands in it
-    beside the command. `hooks` are the words of the command for each event.
+    `server` is the location of the MCP server's entry: the file and the keys above it; `entry` has the values of the
+    entry besides the command. `hooks` are the arguments of the command for each event.
     """
 
     program: str
     folder: str
-    variable: str = ""  # that names the folder
+    variable: str = ""  # environment variable that names the folder
     server: tuple[str, ...] = ()
     entry: Mapping[str, Any] | None = None
     listed: bool = False  # whether the entry has command and arguments in one list
@@ -54,7 +54,7 @@ class Client:
     note: str = ""
 
     def gives(self) -> str:
-        """Say what a person has of it once it is connected."""
+        """Describe what works once the client is connected."""
         hooks = dict(self.hooks or {})
         begins = "each session begins with memory" if hooks or self.reads else ""
         recalls = "each prompt recalls what was said of it" if {"UserPromptSubmit", "BeforeAgent"} & set(hooks) else ""
@@ -131,7 +131,7 @@ CLIENTS: Mapping[str, Client] = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file as it is and as it is to be; None where there is none."""
+    """The present and the new text of a config file; None means that there is no file."""
 
     path: Path
     before: str | None
@@ -140,7 +140,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ClientState:
-    """A client on this machine: whether it is installed, and which of its files name us."""
+    """A client on this machine: whether it is installed, and which of its files have our entries."""
 
     client: str
     installed: bool
@@ -149,7 +149,7 @@ class ClientState:
 
 
 def found(home: Path, environ: Mapping[str, str]) -> Iterator[ClientState]:
-    """Yield every client that is known, whether it is here, and where it is connected; nothing is changed."""
+    """Yield every supported client, whether it is installed, and where it is connected; nothing is changed."""
     for name, client in CLIENTS.items():
         folder = _folder(client, home, environ)
         there = _is_here(client, folder, environ)
@@ -160,10 +160,10 @@ def found(home: Path, environ: Mapping[str, str]) -> Iterator[ClientState]:
 def changes(
     name: str, home: Path, environ: Mapping[str, str], program: Sequence[str], workspace: Path | None
 ) -> list[ConfigFile]:
-    """Return what connecting a client with `workspace` changes, or, where that is None, taking it away.
+    """Return the changes that connect a client with `workspace`, or, if that is None, disconnect it.
 
-    `program` is what starts `dream`. Raises UsageError for a client that can't be connected, WorkspaceError for a file
-    that can't be read, understood or changed without harm.
+    `program` is the command that starts `dream`. Raises UsageError for a client that can't be connected,
+    WorkspaceError for a file that can't be read, understood or changed without harm.
     """
     client = CLIENTS.get(name)
     if client is None:
@@ -188,13 +188,13 @@ def changes(
 
 
 def _left(before: str | None, after: str) -> str | None:
-    """Return the text of a file; None where nothing is left of one that was made by us."""
+    """Return the new text of a file; None if we created it and nothing is left in it."""
     was_there = before is not None and before.lstrip().startswith(("{ ", "{}"))
     return after if after.strip() not in ("", "{}") or was_there else None
 
 
 def write(change: ConfigFile) -> None:
-    """Put a file as it is to be in the place of the one that was read; its mode stays. Raises WorkspaceError."""
+    """Replace a file by its new text; its mode stays. Raises WorkspaceError if it has changed since it was read."""
     if _read(change.path) != change.before:
         raise WorkspaceError(f"{change.path} has changed since it was read; try again.")
     if change.after is None:
@@ -215,9 +215,9 @@ def _folder(client: Client, home: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _server(client: Client, folder: Path) -> tuple[Any, ...]:
-    """Return the file in which the MCP servers stand, and the keys above them."""
+    """Return the file that lists the MCP servers, and the keys above them."""
     file, *above = client.server
-    if file.startswith("../"):  # Claude Code's own lies beside its folder, but in one that is named
+    if file.startswith("../"):  # beside Claude Code's default folder, but inside one set by its variable
         beside = folder.name == client.folder
         path = (folder.parent if beside else folder) / file.removeprefix("../")
     else:
@@ -241,7 +241,7 @@ def _names_us(path: Path) -> bool:
 
 
 def _read(path: Path) -> str | None:
-    """Return the text of a file; None where there is none. Raises WorkspaceError for one that is not to be written."""
+    """Return the text of a file; None if it does not exist. Raises WorkspaceError if it can't be written."""
     try:
         if path.parent.is_dir() and not os.access(path.parent, os.W_OK):
             raise WorkspaceError(f"{path} can't be changed: its folder is read-only.")
@@ -269,7 +269,7 @@ def _with_server(path: Path, text: str, keys: Sequence[str], entry: Mapping[str,
     if there == entry:
         return text
     if there is not None and not _is_ours(there):
-        raise WorkspaceError(f"{path} already has an MCP server named {NAME} that is another one; rename it first.")
+        raise WorkspaceError(f"{path} has another MCP server named {NAME}; rename it first.")
     if toml:
         return _in_toml(path, text, keys, entry)
     text = text if there is None else _checked(path, text, without_value(text, keys), keys, None)
@@ -306,7 +306,7 @@ def _with_hooks(
 
 
 def _with_files(path: Path, text: str, name: str, keys: Sequence[str], workspace: Path | None) -> str:
-    """Name the memory files in the list `name`, instead of those of the workspace that the server's entry names."""
+    """Add the memory files to the list `name`, in place of those of the workspace that was connected before."""
     there = _at(_value(path, text), (name,)) or []
     entry = _at(_value(path, text), keys)
     line = entry.get("command") if isinstance(entry, dict) else None
@@ -337,26 +337,26 @@ def _put(path: Path, text: str, keys: Sequence[str | int], value: Any) -> str:
 
 
 def _commands(group: Any) -> list[str]:
-    """Return the commands of a group of hooks, where they are ours."""
+    """Return the commands of a group of hooks that are ours."""
     made = group.get("hooks", []) if isinstance(group, dict) else []
     lines = [one.get("command", "") for one in made if isinstance(one, dict)] if isinstance(made, list) else []
     return lines if lines and all(isinstance(line, str) and _OURS.search(line) for line in lines) else []
 
 
 def _checked(path: Path, before: str, after: str, keys: Sequence[str], entry: Any) -> str:
-    """Return `after`, where it says what `before` did but for the entry. Raises WorkspaceError."""
+    """Return `after` if it differs from `before` only in the entry. Raises WorkspaceError."""
     _check(path, _value(path, before), _value(path, after), keys, entry)
     return after
 
 
 def _check(path: Path, was: Any, now: Any, keys: Sequence[str], entry: Any) -> None:
-    """Raise WorkspaceError unless `now` is what `was` is, but for the entry."""
+    """Raise WorkspaceError unless `now` and `was` differ only in the entry."""
     if _at(now, keys) != entry or _without(now, keys) != _without(was, keys):
         raise WorkspaceError(f"{path} could not be changed without harm; write the entry by hand: the README shows it.")
 
 
 def _without(value: Any, keys: Sequence[str]) -> Any:
-    """Return a value without what stands at `keys`, and without what is empty above it."""
+    """Return a value without the item at `keys`, and without the containers above it that are then empty."""
     if not keys or not isinstance(value, dict):
         return value
     rest = {name: one for name, one in value.items() if name != keys[0]}
@@ -380,7 +380,7 @@ def _value(path: Path, text: str) -> Any:
     return value
 
 
-# TOML: a table of its own at the end of the file, which can be taken out again as it was put in.
+# TOML: a table of its own at the end of the file, which can be removed again exactly.
 
 
 def _toml(path: Path, text: str) -> Any:
@@ -395,7 +395,7 @@ def _in_toml(path: Path, text: str, keys: Sequence[str], entry: Mapping[str, Any
     after = re.sub(rf"\n?^{re.escape(header)}[ \t]*\n(?:(?!\s*\[).*(?:\n|\Z))*", "", text, flags=re.MULTILINE)
     if entry is not None:
         rows = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in entry.items())
-        after += ("\n" if after else "") + f"{header}\n{rows}"  # one line break more, which goes with it again
+        after += ("\n" if after else "") + f"{header}\n{rows}"  # the extra line break is removed with it
     was = _toml(path, text)
     try:
         now = tomllib.loads(after)
@@ -405,7 +405,7 @@ def _in_toml(path: Path, text: str, keys: Sequence[str], entry: Mapping[str, Any
     return after
 
 
-# JSON with comments, changed by its text: one value is put in or taken out, and all else stays as it stands. Pure.
+# JSON with comments, changed as text: one value is added or removed, and everything else stays the same. Pure.
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +416,7 @@ class Node:
     end: int
     value: Any
     inside: Mapping[str | int, Node]
-    begin: int  # where what names it begins: a member's key
+    begin: int  # where its key begins, for a member of an object
 
 
 def parsed(text: str) -> Node:
@@ -466,7 +466,7 @@ def _node(text: str, start: int, begin: int) -> Node:
 
 
 def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
-    """Put `value` in at `keys`, the last of its object or list; what is missing above it is made."""
+    """Insert `value` at `keys`, as the last of its object or list; missing containers are created."""
     is_new = not text.strip()
     text = "{}\n" if is_new else text
     node, depth = parsed(text), 0
@@ -488,7 +488,7 @@ def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
     if one_line:
         last = list(node.inside.values())[-1]
         return f"{text[: last.end]}, {written}{text[last.end :]}"
-    if not node.inside and not is_new:  # a space, by which `without_value` knows that it was there, and empty
+    if not node.inside and not is_new:  # a space tells `without_value` that the container existed before and was empty
         return f"{text[: node.start + 1]} {written.replace(chr(10), chr(10) + outer)}{text[node.start + 1 :]}"
     written = "\n" + outer + step + written.replace("\n", "\n" + outer + step)
     if not node.inside:
@@ -497,13 +497,13 @@ def with_value(text: str, keys: Sequence[str | int], value: Any) -> str:
     comma = _skip(text, last.end)
     trailing = text[comma] == ","
     after = comma + 1 if trailing else last.end
-    tail = after + len(text[after : node.end - 1].rstrip())  # a comment of the last one stays behind it
+    tail = after + len(text[after : node.end - 1].rstrip())  # a comment after the last member stays after it
     between = text[last.end : tail] if trailing else "," + text[after:tail]
     return f"{text[: last.end]}{between}{written}{',' * trailing}{text[tail:]}"
 
 
 def without_value(text: str, keys: Sequence[str | int]) -> str:
-    """Take out what stands at `keys`, and what is left empty above it, but for what was there and empty before."""
+    """Remove the value at `keys`, and the containers above it that are then empty, unless they were empty before."""
     nodes = [parsed(text)]
     for key in keys:
         nodes.append(nodes[-1].inside[key])
@@ -526,5 +526,5 @@ def without_value(text: str, keys: Sequence[str | int]) -> str:
 
 
 def _was_empty(text: str, node: Node) -> bool:
-    """Return whether `with_value` put the only member into an object or list that was there, and empty."""
+    """Return whether `with_value` put the only member into an object or list that existed and was empty."""
     return any(text[node.start + 1 : one.begin] == " " for one in node.inside.values())

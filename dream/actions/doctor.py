@@ -1,4 +1,4 @@
-"""Check everything on disk; say what is wrong, and mend what can be mended without loss."""
+"""Check everything on disk; report problems, and repair those that can be repaired without loss."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ from dream.workspace.files import (
 from dream.workspace.lock import RUN_LOCK, is_free, run_lock
 from dream.workspace.review_files import PENDING, REJECTED, parse_pending, parse_rejected
 
-# What the doctor says.
+# Names and limits of the reports.
 
 
 REPAIR = "dream doctor --repair"
 KEPT = "passed over and kept"
 _LOG = "memory/history.jsonl"
 _BOM = "\ufeff"
-OLD = 3600.0  # seconds; a git at work holds a lock for milliseconds, one whose person writes a message for minutes
+OLD = 3600.0  # seconds; git holds a lock for milliseconds, or for minutes while a person writes a commit message
 INDEX = "is damaged, so git itself fails in the workspace"
-LOOKS = 8  # beside a process at work, before what is still wrong is believed
-PAUSE = 0.15  # seconds between two looks; longer than a commit takes
-SHOWN = 4  # files that one ailment names; of more it says how many
+LOOKS = 8  # checks while another process is writing, before a problem is reported
+PAUSE = 0.15  # seconds between two checks; longer than a commit takes
+SHOWN = 4  # files that one problem names; of the others it gives the number
 
 
 @dataclass(frozen=True, slots=True)
 class Ailment:
-    """One thing that is wrong. `mended` tells whether it was put right; `cure` is what a person can do."""
+    """One problem. `mended` is whether it was repaired; `cure` is what a person can do."""
 
     file: str
     text: str
@@ -73,9 +73,9 @@ class Ailment:
 
 
 def check_history(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    """Name every line that is not as it should be, and what is gone.
+    """Report every damaged line and every missing entry.
 
-    `repair` sets aside, renumbers, writes down what can be read, and notes what is gone as lost.
+    `repair` moves damaged bytes aside, renumbers entries, keeps what is readable, and records missing entries as lost.
     """
     found = list(_flaws(workspace))
     crlf = _has_crlf(workspace.root / _LOG)
@@ -113,7 +113,7 @@ def check_dream_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailmen
 
 
 def _flaws(workspace: Workspace) -> Iterator[Diagnostic]:
-    """Read all of history, and yield what is wrong with it."""
+    """Read all of history, and yield its problems."""
     found: dict[Diagnostic, None] = {}
     watched = Workspace(workspace.root, report=lambda diagnostic: found.update({diagnostic: None}))
     try:
@@ -130,7 +130,7 @@ def _has_crlf(path: Path) -> bool:
 
 
 def check_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Check the highest cursor ever given out: a lower one would be taken for true by nanobot."""
+    """Check the highest cursor ever assigned: nanobot would trust a lower one."""
     path = workspace.memory / ".cursor"
     newest = next(workspace.history.backwards(), None)
     given = read_cursor(path)
@@ -144,7 +144,7 @@ def check_cursor(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 
 
 def check_messages(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    """Check the messages that history rests on; `repair` sets aside what is none, or stands there twice."""
+    """Check the messages that history cites; `repair` moves aside invalid and duplicate rows."""
     history = workspace.history
     found = history.message_flaws()
     if repair and any(one.mends for one in found):
@@ -162,7 +162,7 @@ def check_messages(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
 
 
 def check_format(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Check the number of the format, and what names this machine; `repair` writes the number where it is none."""
+    """Check the format number, and the file that names this machine; `repair` writes an invalid number anew."""
     try:
         workspace_format.check(workspace.root)
     except WorkspaceError as error:
@@ -182,7 +182,7 @@ def check_format(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 def check_decisions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
     """Check what is held for review and what was rejected.
 
-    `repair` sets aside what is no decision, and puts back what the last commit holds.
+    `repair` moves invalid rows aside, and restores a file from the last commit.
     """
     for path, parse in ((PENDING, parse_pending), (REJECTED, parse_rejected)):
         found: list[Diagnostic] = []
@@ -202,7 +202,7 @@ def check_decisions(workspace: Workspace, now: datetime, *, repair: bool) -> Ite
             replace_file(workspace.root / path, b"\n".join(row for line, row in rows.items() if line not in broken))
     try:
         lost = transaction.lost_decisions(workspace)
-    except DreamError:  # the check of the versions, or the one above, names it
+    except DreamError:  # the check of the versions, or the one above, reports it
         return
     for path, mended in lost.items():
         if repair:
@@ -211,11 +211,11 @@ def check_decisions(workspace: Workspace, now: datetime, *, repair: bool) -> Ite
 
 
 def _committed(workspace: Workspace, path: str) -> bytes:
-    """Return a file as the last commit has it."""
+    """Return a file as it is in the last commit."""
     try:
         if not workspace.git.exists or workspace.git.head() is None:
             return b""
-    except GitError:  # the check of the versions names it
+    except GitError:  # the check of the versions reports it
         return b""
     return workspace.git.read("HEAD", path) or b""
 
@@ -224,7 +224,7 @@ def _committed(workspace: Workspace, path: str) -> bytes:
 
 
 def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    """Check each memory file; `repair` mends its encoding and its line ends, in a commit of its own."""
+    """Check each memory file; `repair` corrects its encoding and its line endings, in a commit of its own."""
     mended: dict[str, bytes | None] = {}
     for name in workspace.files():
         try:
@@ -254,7 +254,7 @@ def check_files(workspace: Workspace, settings: Settings, now: datetime, *, repa
 
 
 def _unlike_ours(data: bytes) -> Iterator[str]:
-    """Say what is not as we write a text file: its encoding, a byte order mark, its line ends."""
+    """Yield what differs from how dream writes a text file: encoding, byte order mark, line endings."""
     text, wrong = readable(data)
     if wrong:
         yield f"{wrong}; it reads as Windows-1252"
@@ -265,7 +265,7 @@ def _unlike_ours(data: bytes) -> Iterator[str]:
 
 
 def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime) -> None:
-    """Commit what a person typed as theirs, and then the mended files as ours, so that it can be taken back."""
+    """Commit a person's edits as theirs, then the repaired files as ours, so that the repair can be undone."""
     transaction.commit_hand_edits(workspace, now)
     found = read_memory(workspace.root)
     message = partial(log.build, "dream", note="(doctor: encoding, line ends)")
@@ -277,7 +277,7 @@ def _commit(workspace: Workspace, mended: dict[str, bytes | None], now: datetime
 
 
 def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    """Check the repository; `repair` makes one that is missing, takes stale locks away, and writes damaged objects."""
+    """Check the repository; `repair` creates a missing one, removes stale locks, and rewrites damaged objects."""
     if not workspace.git.exists:
         if repair:
             workspace.complete(now)
@@ -289,7 +289,7 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
         return
     try:
         locks = list(_locks(workspace, repair=repair))
-    except GitError as error:  # it leads elsewhere: git is not started on it
+    except GitError as error:  # .git points outside the workspace: git is not started on it
         yield _reach(workspace, str(error), repair=repair)
         return
     yield from locks
@@ -305,7 +305,7 @@ def check_versions(workspace: Workspace, now: datetime, *, repair: bool) -> Iter
 
 
 def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    """Bring back the newest version where HEAD has lost it, or, where nothing tells which it is, begin anew."""
+    """Point HEAD to the newest version again if it was lost, or, if that is unknown, start a new repository."""
     directory = gitdir.find(workspace.root, workspace.private)
     try:
         said = gitdir.lost_head(directory) if directory else ""
@@ -318,12 +318,12 @@ def _head(workspace: Workspace, now: datetime, *, repair: bool) -> Iterator[Ailm
             yield _begin_anew(workspace, directory, said, now)
         else:
             yield Ailment(where, said, f"{REPAIR} brings it back")
-    except DreamError:  # a link or no ordinary file: whoever opens it says so
+    except DreamError:  # a link or a special file: another check reports it
         return
 
 
 def _reach(workspace: Workspace, said: str, *, repair: bool) -> Ailment:
-    """Write the configuration of our own hidden repository anew, beside what stood there; a person's is theirs."""
+    """Rewrite the configuration of our own hidden repository and keep the old one; never touch a person's."""
     own = workspace.private / "git"
     if repair and gitdir.rewrite_configuration(workspace.git, own):
         return Ailment(_name(workspace, own), said, mended=True)
@@ -337,7 +337,7 @@ def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
     for lock in sorted(Path(folder) / name for folder, _, names in here for name in names if name.endswith(".lock")):
         try:
             age = time.time() - lock.stat().st_mtime
-        except FileNotFoundError:  # its git has ended meanwhile
+        except FileNotFoundError:  # its git process has ended meanwhile
             continue
         if age < OLD:
             continue
@@ -348,7 +348,7 @@ def _locks(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 
 
 def _damage(workspace: Workspace, said: str, now: datetime, *, repair: bool) -> Ailment:
-    """Mend damaged objects from the files on disk, or, where not even the newest version can be read, begin anew."""
+    """Rewrite damaged objects from the files on disk; if the newest version is unreadable, start a new repository."""
     directory = workspace.git.git.git_dir
     where = _name(workspace, directory) if directory else ".git"
     if not repair or directory is None:
@@ -376,10 +376,10 @@ def _name(workspace: Workspace, path: Path) -> str:
 
 
 def examine(workspace: Workspace, settings: Settings, *, now: datetime, repair: bool = False) -> list[Ailment]:
-    """Check versions, history, cursors, memory files and the review queue; an empty list is health.
+    """Check versions, history, cursors, memory files and the review queue; an empty list means no problems.
 
-    With `repair` what can be mended without loss is: bytes that are taken out of a file are kept in memory/archive/
-    or .dream/, and a change of a memory file is a commit. Raises Busy with `repair` when another run holds the
+    With `repair`, repair what can be repaired without loss: bytes removed from a file are kept in memory/archive/ or
+    .dream/, and a change of a memory file is a commit. Raises Busy with `repair` when another run holds the
     workspace.
     """
     if not repair:
@@ -389,9 +389,9 @@ def examine(workspace: Workspace, settings: Settings, *, now: datetime, repair: 
 
 
 def _lasting(workspace: Workspace, look: Callable[[], Iterator[Ailment]]) -> list[Ailment]:
-    """Return what is wrong at each of several looks: what another process has half done is done at the next.
+    """Return the problems that persist over several checks: an unfinished write of another process is gone by then.
 
-    Where nobody is at work, or nothing is wrong, that is soon known.
+    If no other process is writing, or there is no problem, one check is enough.
     """
     found = list(look())
     for _ in range(LOOKS):
@@ -409,15 +409,15 @@ def _lasting(workspace: Workspace, look: Callable[[], Iterator[Ailment]]) -> lis
 def _is_at_rest(workspace: Workspace) -> bool:
     with suppress(OSError):
         return is_free(workspace.private / RUN_LOCK)
-    return True  # on a disk that nobody can write to nobody works
+    return True  # nobody can write to a read-only disk
 
 
 def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: bool) -> Iterator[Ailment]:
-    # The format, and a commit that is half done, first: everything else is judged by what they say.
+    # First the format, and an unfinished commit: every other check depends on them.
     yield from check_format(workspace, repair=repair)
     yield from _unfinished(workspace, repair=repair)
     yield from check_versions(workspace, now, repair=repair)
-    yield from check_dream_cursor(workspace, repair=repair)  # before history, which gives no cursor below it
+    yield from check_dream_cursor(workspace, repair=repair)  # before history, which assigns no cursor below it
     yield from check_history(workspace, now, repair=repair)
     yield from check_cursor(workspace, repair=repair)
     yield from check_messages(workspace, now, repair=repair)
@@ -442,7 +442,7 @@ def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 def _queue(workspace: Workspace) -> Iterator[Ailment]:
     try:
         waiting = workspace.pending()
-    except WorkspaceError:  # named above
+    except WorkspaceError:  # reported above
         return
     for proposal in waiting:
         if proposal.file is None and proposal.guard != FORGET:
@@ -452,7 +452,7 @@ def _queue(workspace: Workspace) -> Iterator[Ailment]:
 
 
 def _leftovers(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Name what a killed write left beside its goal; what a living process writes is not old enough to be named."""
+    """Yield temporary files of killed processes; those of running processes are too recent to be reported."""
     for folder in (
         workspace.root,
         workspace.memory,
@@ -478,9 +478,9 @@ def _without_index(workspace: Workspace) -> Iterator[Ailment]:
 
 
 def _open_to_all(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
-    """Name what everybody may read, as adopted workspaces have it.
+    """Yield files that every user of the machine may read, as in some adopted workspaces.
 
-    What stands in a directory that is closed to them nobody reaches; what is open to a group a person has opened.
+    Files inside a private directory are safe; files open to a group were opened by a person.
     """
     found = list(_reachable(workspace))
     if found:
@@ -493,7 +493,7 @@ def _open_to_all(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
 
 
 def _reachable(workspace: Workspace) -> Iterator[Path]:
-    """Yield the files and directories of ours that everybody may read, write or enter; of git only the outermost."""
+    """Yield our files and directories that every user may read, write or enter; of git only the top directory."""
     if not workspace.root.stat().st_mode & stat.S_IXOTH:
         return
     waiting = [workspace.root / name for name in (*FILES, "dream.toml", "prompts", "memory", ".dream")]

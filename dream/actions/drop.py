@@ -1,4 +1,4 @@
-"""Take one line of memory out for good: a commit of its own, which a restore takes back."""
+"""Remove one line of memory permanently: a commit of its own, which a restore can undo."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Line:
 
 
 def named(workspace: Workspace, what: str) -> Line:
-    """Return the line that is meant by its citation, its text, or words that no other line holds.
+    """Return the line with this citation, this text, or these words if no other line contains them.
 
-    Raises UsageError where none is, or several are.
+    Raises UsageError if no line matches, or several do.
     """
     lines = [
         Line(file, number, text)
@@ -54,9 +54,9 @@ def named(workspace: Workspace, what: str) -> Line:
 
 
 def drop(workspace: Workspace, line: Line, *, now: datetime) -> str | None:
-    """Take `line` out of its file, and keep dreams from writing it again; return the commit's sha.
+    """Remove `line` from its file, and keep dreams from writing it again; return the commit's sha.
 
-    Raises UsageError where it stands there no longer, and Busy.
+    Raises UsageError if the line is no longer there, and Busy.
     """
     with run_lock(workspace.private, "dream drop", now=now):
         return review.amend(workspace, line.file, line.number, line.text, "", never=True, now=now)

@@ -1,4 +1,4 @@
-"""What the morning says: how much the last night learnt, and what waits for a person."""
+"""The news for the first session after a dream: how much it learnt, and how much is pending review."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dream.workspace.files import read_note, write_note
 from dream.workspace.runs import RunRecord
 from dream.workspace.stamp import NIGHTLY
 
-SAID = "said.json"  # in .dream/nightly/: when the run ended of which a session was told last
-LOOKED_AT = 30  # of the run record
+SAID = "said.json"  # in .dream/nightly/: the end of the last run that a session was informed of
+LOOKED_AT = 30  # rows of the run record that are read
 
 
 def news(workspace: Workspace) -> str:
-    """Return what the last dream brought and what waits: "7 lines learnt, 2 wait for review"; "" for nothing."""
+    """Return the news of the last dream: "7 lines learnt, 2 wait for review"; "" if there is none."""
     last = _last(workspace)
     return _news(workspace, last) if last else ""
 
@@ -29,7 +29,7 @@ def news_once(workspace: Workspace) -> str:
     path = workspace.private / NIGHTLY / SAID
     if last is None or _said(workspace) == last.ended:
         return ""
-    with suppress(WorkspaceError, OSError):  # on a disk that can't be written to every session is told
+    with suppress(WorkspaceError, OSError):  # on a read-only disk every session is informed
         write_note(path, {"at": last.ended.isoformat()})
     return _news(workspace, last)
 

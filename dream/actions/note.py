@@ -1,4 +1,4 @@
-"""A fact that is said directly: into history at once, into memory with the next dream."""
+"""Add a note: a fact that goes into history at once, and into memory with the next dream."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dream.text import tokens
 from dream.text.safe import clean
 from dream.text.words import content_words
 
-LONGEST = 2_000  # characters of an agent's note: a fact, and no document
-_USERS_WORDS = re.compile(r"^\s*>[\s>]*")  # what only code may write before a line of an entry
+LONGEST = 2_000  # characters of an agent's note, which is one fact and not a document
+_USERS_WORDS = re.compile(r"^\s*>[\s>]*")  # the mark of the user's own words, which only code may write
 
 
 def note(
@@ -23,8 +23,9 @@ def note(
 ) -> Entry:
     """Append `text` to history as a note and return the entry; secrets are replaced by a typed mark first.
 
-    `place` is the id of where it counts, "" for everywhere.
-    The user vouches for it, unless an agent says it by itself: then it makes no rule and no fact about the user.
+    `place` is the id of the place where it applies, "" for everywhere.
+    It counts as the user's words, unless an agent adds it by itself: then it can't become a rule or a fact about the
+    user.
     Raises UsageError when nothing is left of it, or an agent's is too long, and HistoryError when it cannot be written.
     """
     text = clean(text).strip()
@@ -39,6 +40,6 @@ def note(
 
 
 def _stated(text: str) -> str:
-    """Return the lines of an agent's note that say something, none of them in the form of the user's own words."""
+    """Return the lines of an agent's note that have content, without the mark of the user's own words."""
     lines = (_USERS_WORDS.sub("- ", line) for line in text.split("\n"))
     return "\n".join(line for line in lines if content_words(line))
