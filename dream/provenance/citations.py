@@ -1,11 +1,11 @@
-"""Which messages a line of a summary rests on, and so whose voice it is: the value that an entry keeps of each line.
+"""The messages that support a line of a summary, and hence its speaker; an entry stores both for each line.
 
-Cite, then check: a reader ends each line with the numbers of its messages, `{118}` or `{118,120}`, and may put the
-user's own words below a wish, a rule or a correction, behind `>`. Code takes both off the text. A citation holds where
-such messages are there and one of them says a word of the line; else the one message that plainly says the line takes
-its place. The voice is that of the cited text which says most of the line: the user's own words, what they pasted, a
-tool's output, the agent's answer where no person has said any of it before. A line whose commands the agent's own calls
-bear out has the voice of the tool, and keeps these commands.
+Cite, then check: the model ends each line with the numbers of its messages, `{118}` or `{118,120}`, and may quote the
+user's own words below a wish, a rule or a correction, after `>`. Code removes both from the text. A citation is valid
+if the messages exist and one of them contains a word of the line; else the one message that clearly says the line
+replaces it. The voice is that of the cited text which shares most words with the line: the user's own words, what they
+pasted, a tool's output, or the agent's answer if no person said any of it before. A line whose commands occur in the
+agent's own tool calls has the voice of the tool, and keeps these commands.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dream.provenance.copied import OwnText, copied, folded, points_at
 from dream.provenance.voice import CUT, own_text, typed_text
 from dream.text.words import content_words, without_said_on
 
-PLAIN = 0.6  # of a line's words that a message must hold to stand in for a citation
-MOST_CITED = 12  # messages of one line
-WISH = "User wants to forget: "  # so the summary's prompt has a wish to forget written
+PLAIN = 0.6  # share of a line's words that a message must contain to replace an invalid citation
+MOST_CITED = 12  # messages that one line may cite
+WISH = "User wants to forget: "  # the form of a request to forget, as the summary prompt asks for it
 
 _CITED = re.compile(r"\s*(?:\{([\d\s,;–-]{1,80})\}|\[([\d\s,;–-]{1,80})\])\s*[.。]?\s*$")
 _NUMBERS = re.compile(r"(\d{1,9})(?:\s*[–-]\s*(\d{1,9}))?")
@@ -45,9 +45,9 @@ _RANK: tuple[Voice | None, ...] = (
 def cited(
     content: str, messages: Mapping[int, Message], people: Collection[str] = frozenset()
 ) -> list[tuple[str, EntryLine]]:
-    """Return the lines of a summary of `messages`, by position, each with what it rests on.
+    """Return the lines of a summary of `messages`, by position, each with its source.
 
-    `people` are the names of the users who talk in the session; where they are several, each speaks for themselves.
+    `people` are the names of the users in the session; if there are several, each one's words count as their own only.
     """
     found: list[tuple[str, EntryLine]] = []
     for text in content.split("\n"):
@@ -63,18 +63,18 @@ def cited(
 
 
 def _is_in(words: str, line: EntryLine, messages: Mapping[int, Message]) -> bool:
-    """Return whether a quote stands in a message that its line cites: it is read there, whoever's words it is."""
+    """Return whether a quote occurs in a message that its line cites, whoever said it."""
     return any(points_at(words, messages[place].content) for place in line.cites)
 
 
 def said_words(text: str) -> frozenset[str]:
-    """Return the content words of what was said; `staging.port=80` says what "the staging port is 80" says."""
+    """Return the content words of a text; `staging.port=80` has the same as "the staging port is 80"."""
     words = content_words(text)
     return words | content_words(_JOINED.sub(" ", text)) if _JOINED.search(text) else words
 
 
 def of_messages(texts: Iterable[str], place: int, message: Message, people: Collection[str]) -> list[EntryLine]:
-    """Return what each line of a message that is kept as it was said rests on; what is pasted in it is nobody's."""
+    """Return the source of each line of a message that is kept verbatim; pasted lines have no speaker."""
     voice, by = _spoken(message, people)
     if voice not in ("user", "other"):
         return [EntryLine((place,), voice) for _ in texts]
@@ -86,7 +86,7 @@ def of_messages(texts: Iterable[str], place: int, message: Message, people: Coll
 
 
 def without_citation(text: str) -> tuple[str, tuple[int, ...]]:
-    """Part a line from the numbers of messages at its end."""
+    """Separate a line from the message numbers at its end."""
     match = _CITED.search(text)
     if match is None or match.start() == 0:
         return text, ()
@@ -101,7 +101,7 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
     plain, numbers = without_citation(text)
     given = [place for place in numbers if place in messages]
     if not given and text.rstrip().endswith("]"):
-        plain = text  # what stood in square brackets was none of our numbers
+        plain = text  # the square brackets did not contain message numbers
     words = content_words(without_said_on(plain))
     if not words:
         return plain, EntryLine()
@@ -130,9 +130,9 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
 
 
 def _ran(line: str, given: list[int], messages: Mapping[int, Message]) -> tuple[tuple[str, ...], list[int]]:
-    """Return the commands of a line that the agent's own calls bear out, and what it rests on then.
+    """Return the commands of a line that occur in the agent's own tool calls, and the messages that support it then.
 
-    A cited call brings its result along, and a result its call.
+    Citing a call includes its result, and citing a result includes its call.
     """
     made = {call for place in given for call in messages[place].calls}
     results = [place for place, one in messages.items() if one.ran and (place in given or one.answers in made)]
@@ -147,9 +147,9 @@ def _ran(line: str, given: list[int], messages: Mapping[int, Message]) -> tuple[
 def _answer(
     given: Collection[int], messages: Mapping[int, Message], people: Collection[str]
 ) -> tuple[Voice, str] | None:
-    """Return who answers the agent: a person whose message is the last that a line cites, with the agent's before it.
+    """Return the person who answers the agent: the author of the last cited message, if the agent's is before it.
 
-    The line tells their answer ("Shall I plan a newsletter?" "God no"), though most of its words are the agent's.
+    The line states their answer ("Shall I plan a newsletter?" "God no"), though most of its words are the agent's.
     """
     last = max(given, default=-1)
     if last - 1 not in given or messages[last - 1].role != "assistant":
@@ -159,9 +159,9 @@ def _answer(
 
 
 def _with_answered(given: list[int], messages: Mapping[int, Message], words: frozenset[str]) -> list[int]:
-    """Return the cited places, none of which says a word of the line, with what a bare "ok" among them answers.
+    """Return the cited positions, which share no word with the line, with the messages that a short "ok" answers.
 
-    Bare is a message of fewer words than the line has: longer ones may say it in other words.
+    A message is short if it has fewer words than the line: a longer one may say it in other words.
     """
     if not given or any(len(folded(messages[place].content)) >= len(words) for place in given):
         return given
@@ -171,7 +171,7 @@ def _with_answered(given: list[int], messages: Mapping[int, Message], words: fro
 
 
 def _holds_exactly(line: str, texts: Iterable[str]) -> bool:
-    """Return whether texts hold the paths, addresses and numbers of a line; a year may be of its day."""
+    """Return whether texts contain the paths, addresses and numbers of a line; a year may come from its date."""
     text = "\n".join(texts)
     flat, said = text.casefold(), set(_DIGITS.findall(text))  # "21h" says 21
     numbers = {word for word in content_words(without_said_on(line)) if word.isdecimal() and len(word) not in (1, 4)}
@@ -179,7 +179,7 @@ def _holds_exactly(line: str, texts: Iterable[str]) -> bool:
 
 
 def _matching(line: str, messages: Mapping[int, Message]) -> list[int]:
-    """Return the message that plainly says a line, the user's before another's; none where no message does."""
+    """Return the message that clearly says a line, preferring the user's; none if no message does."""
     words = content_words(without_said_on(line))
     scored = [(len(words & said_words(one.content)), one.role == "user", -place) for place, one in messages.items()]
     shared, _, place = max(scored, default=(0, False, 0))
@@ -187,7 +187,7 @@ def _matching(line: str, messages: Mapping[int, Message]) -> list[int]:
 
 
 def _parts(message: Message, people: Collection[str]) -> list[tuple[Voice | None, str, str]]:
-    """Return the texts of a message by whose they are: voice, name, text. What somebody only supposes has no voice."""
+    """Return the parts of a message by speaker: voice, name, text. A supposition has no voice."""
     voice, by = _spoken(message, people)
     if voice not in ("user", "other"):
         return [(voice, by, message.content)]
@@ -203,7 +203,7 @@ def _says(text: str) -> bool:
 
 
 def _spoken(message: Message, people: Collection[str]) -> tuple[Voice, str]:
-    """Return whose voice a message is, and the name of the person."""
+    """Return the voice of a message, and the name of its author."""
     if message.role != "user":
         return ("agent" if message.role == "assistant" else "tool"), ""
     return ("other" if len(people) > 1 and message.name else "user"), message.name or ""
@@ -212,10 +212,10 @@ def _spoken(message: Message, people: Collection[str]) -> tuple[Voice, str]:
 def _quoting(
     text: str, line: EntryLine, words: str, messages: Mapping[int, Message], people: Collection[str]
 ) -> EntryLine | None:
-    """Return what a line rests on with the user's `words` as they wrote them; None where they are no copy.
+    """Return the source of a line with the user's `words` as they wrote them; None if they are no copy.
 
-    What others said first is the user's where their sentence comes last and says a word of it too: they confirm it.
-    Else the line stays whose it was, with their words as its quote.
+    A line that others said first becomes the user's if the user's sentence comes last and shares a word with it: they
+    confirm it. Else the line keeps its speaker, with the user's words as its quote.
     """
     beside = None
     for place in line.cites:

@@ -1,8 +1,8 @@
-"""Commands that an agent ran: which of those in a line its own calls hold, and whether their results bear it out.
+"""Commands that an agent ran: those of a line that occur in its tool calls, and whether their results confirm it.
 
-In a line a command stands in backticks, as the call has it. One word there may be a name or a path, which nobody has to
-have run. What only an output, a page or a file proposes is in no call of the agent's, and so is never a command that
-worked.
+A line has a command in backticks, exactly as in the call. A single word in backticks may be a name or a path, which
+need not have been run. A command that only an output, a page or a file proposes is in no call of the agent, so it never
+counts as one that worked.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ _BEFORE, _AFTER = r"(?<![\w./:=@-])", r"(?![\w/:=@-]|\.\w)"  # where a word of a
 
 
 def in_backticks(line: str) -> list[str]:
-    """Return what stands in backticks in a line, with single blanks."""
+    """Return the texts in backticks in a line, with single blanks."""
     return [" ".join(found[2].split()) for found in _CODE.finditer(line)]
 
 
 def without_backticks(line: str) -> str:
-    """Return a line without what stands in backticks in it."""
+    """Return a line without the texts in backticks."""
     return _CODE.sub(" ", line)
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text is one word without a sign of the shell: a name or a path, which takes no arguments."""
+    """Return whether a text is one word without shell characters: a name or a path, not a command with arguments."""
     return _NAME.fullmatch(text) is not None
 
 
 def holds(command: str, part: str) -> bool:
-    """Return whether a command holds `part`, word for word and whole words of it."""
+    """Return whether a command contains `part` as whole words."""
     inside = f"{_BEFORE}{re.escape(part)}{_AFTER}"
     return bool(part) and re.search(inside, " ".join(command.split())) is not None
 
 
 def are_known(line: str, commands: Iterable[str]) -> bool:
-    """Return whether a line has a command in backticks, and each stands in `commands`; names may be beside them."""
+    """Return whether a line has commands in backticks that all occur in `commands`; it may contain names too."""
     known = tuple(commands)
     told = {part: any(holds(command, part) for command in known) for part in in_backticks(line)}
     return any(told.values()) and all(found or is_name(part) for part, found in told.items())

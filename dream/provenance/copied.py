@@ -1,10 +1,10 @@
-"""The copy check: a rule is words that follow each other in one message of the user's, as the message has them.
+"""The copy check: a rule consists of consecutive words of one message of the user, exactly as in the message.
 
-`…` stands between two pieces; letters are compared after folding case, width, quotation marks, punctuation and blanks.
-Where a sentence is closed by its sign, no clause of it is cut: the words run on to its commas or ends, and keep their
-"not". Elsewhere a rule begins and ends where the reader says: chat has no stops, and beside a rule stand ports and
-prices. A note in square brackets for what "it" means, or for the condition that stands elsewhere, is kept
-where its words were heard.
+`…` separates two pieces; text is compared after folding case, width, quotation marks, punctuation and blanks. In a
+sentence with a closing punctuation mark, no clause is cut: the copy extends to the next comma or end, so that a "not"
+is kept. Elsewhere the model chooses where a rule begins and ends, because chat often has no punctuation. A note in
+square brackets, for what "it" means or for a condition from another sentence, is kept if its words occur in the
+conversation.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dream.provenance.speakers import unnamed
 from dream.provenance.voice import CUT, own_text, sentences
 from dream.text.words import NOT, content_words
 
-LONGEST = 240  # characters of a rule; a longer one waits for a person to shorten it
-STANDS_FOR = 3  # words of the message, at the most, that a note may stand for
-AT_ITS_HEAD = -1  # place of a note that stands before all the copied words
-STEM = 4  # letters that a note's word has in common with a heard one, where it is another form of it
+LONGEST = 240  # characters of a rule; a longer one is held until a person shortens it
+STANDS_FOR = 3  # words of the message that a note may replace at most
+AT_ITS_HEAD = -1  # position of a note before all copied words
+STEM = 4  # first letters that two forms of one word share
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may come as signs of their own
+_LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may be combining characters
 # A word, or a place where words are cut out: words on both sides of it do not follow each other.
 _TOKEN = re.compile(rf"{CUT}+|[{_CJK}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
@@ -33,14 +33,14 @@ _GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
 _CLOSED = re.compile(r"[.!?…。！？][)\"”’»\]」』）]*\s*$")
 _COMMA = re.compile(rf"[,;:](?=\s)|[，、；：]|\s[-–—]+(?=\s)|[\n{CUT}]")
 _MARK = re.compile(r"\s*(?:(?:[-*•+–]|\(?\d{1,2}[.)、]|#{1,6})\s+)?")
-_BOUND = re.compile(rf"[\s{CUT},;，、；：。！？{_CJK}]")  # ends a word as it is written, with the signs on it
+_BOUND = re.compile(rf"[\s{CUT},;，、；：。！？{_CJK}]")  # ends a word together with its punctuation
 
 
 @dataclass(frozen=True, slots=True)
 class OwnText:
-    """A text in the user's own voice: one message of theirs, or a line that already stands as their rule.
+    """A text in the user's own words: one of their messages, or a line that is already their rule.
 
-    `by` is who wrote it, where the message has a name.
+    `by` is its author, if the message has a name.
     """
 
     text: str
@@ -49,7 +49,7 @@ class OwnText:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The user's words that a line is a copy of: `text` is to be written, `by` is who said it."""
+    """The user's words that a line copies: `text` is written to the file, `by` is who said it."""
 
     text: str
     by: str = ""
@@ -58,10 +58,10 @@ class Copied:
 def copied(
     line: str, said: Sequence[OwnText], heard: Collection[str] = frozenset(), rules: Sequence[str] = ()
 ) -> Copied | None:
-    """Return the user's own words that `line` is a copy of, as they wrote them; None where it is none.
+    """Return the user's own words that `line` copies, as they wrote them; None if it is no copy.
 
-    `heard` are the folded words that a note in brackets may be made of; one with a "not" is a copy itself, of what is
-    `said` or of one of the `rules`: "[no calls after nine] except from Mum".
+    `heard` are the folded words that a note in brackets may use; a note with a "not" must itself be a copy, of `said`
+    or of one of the `rules`: "[no calls after nine] except from Mum".
     """
     texts = [*rules, *(own_text(one.text) for one in said)]
     copies = {note for note in notes(line) if any(points_at(note, text) for text in texts)}
@@ -81,24 +81,24 @@ def copied(
 
 
 def points_at(line: str, text: str) -> bool:
-    """Return whether the words of `line` follow each other in `text`, whoever's words they are there."""
+    """Return whether the words of `line` are consecutive in `text`, whoever said them."""
     words = [word for word, _, _ in _tokens(text)]
     wanted = [piece for piece in ([word for word, _, _ in _tokens(one)] for one in _GAP.split(line)) if piece]
     return bool(wanted) and all(_follows(piece, words) for piece in wanted)
 
 
 def notes(line: str) -> list[str]:
-    """Return what stands in square brackets in a line."""
+    """Return the notes in square brackets in a line."""
     return _NOTE.findall(line)
 
 
 def without_notes(line: str) -> str:
-    """Return a line without what stands in square brackets in it."""
+    """Return a line without the notes in square brackets."""
     return " ".join(_NOTE.sub(" ", line).split())
 
 
 def folded(text: str) -> frozenset[str]:
-    """Return the words of `text` as they are compared."""
+    """Return the words of `text`, folded for comparison."""
     return frozenset(word for word, _, _ in _tokens(text))
 
 
@@ -117,7 +117,7 @@ def _follows(piece: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _places(piece: str, said: OwnText, heard: Collection[str], copies: Collection[str]) -> Iterator[Copied]:
-    """Yield the words of one text that a piece is a copy of, first with its brackets as words, then as notes."""
+    """Yield the words of one text that a piece copies, first reading its brackets as words, then as notes."""
     mine = own_text(said.text)
     words = _tokens(mine)
     plain = [word for word, _, _ in _tokens(piece)]
@@ -141,9 +141,9 @@ def _places(piece: str, said: OwnText, heard: Collection[str], copies: Collectio
 def _with_notes(
     chunks: Sequence[Sequence[str]], notes: Sequence[str], words: Sequence[tuple[str, int, int]]
 ) -> tuple[int, int, list[tuple[int, str]]] | None:
-    """Find chunks in order, a note between two of them standing for up to STANDS_FOR words; where each note belongs.
+    """Find chunks in order, where a note between two may replace up to STANDS_FOR words, and each note's position.
 
-    One before the first chunk stands before all.
+    A note before the first chunk comes before all words.
     """
     plain = [word for word, _, _ in words]
 
@@ -169,21 +169,21 @@ def _with_notes(
 
 
 def _is_heard(note: str, heard: Collection[str]) -> bool:
-    """Return whether each word of a note that carries something was heard, in whatever form, and none is a "not"."""
+    """Return whether each content word of a note was heard, in any form, and none is a "not"."""
     words = [word for word, _, _ in _tokens(note) if content_words(word)]
     return NOT not in content_words(note) and all(word in heard or _has_form(word, heard) for word in words)
 
 
 def _has_form(word: str, heard: Collection[str]) -> bool:
-    """Return whether another form of a word was heard: it begins alike."""
+    """Return whether another form of a word was heard, which begins with the same letters."""
     stem = word[: max(STEM, len(word) - 3)]
     return len(stem) >= STEM and not stem.isdigit() and any(other.startswith(stem) for other in heard)
 
 
 def _with_signs(text: str, first: int, last: int, begun: str, ended: str) -> tuple[int, int]:
-    """Return the ends of a copy with the signs written on its words, and with those that it begins and ends with too.
+    """Extend a copy to the punctuation attached to its words, and to the signs at its beginning and end.
 
-    `begun` and `ended` are what the reader wrote at both ends: "< 80 characters", "mark guesses with [?]".
+    `begun` and `ended` are the signs that the model wrote at both ends: "< 80 characters", "mark guesses with [?]".
     """
     signs = begun[: next(iter(_tokens(begun)), ("", 0, 0))[1]].lstrip()
     first -= len(signs) if text[:first].endswith(signs) else 0
@@ -197,7 +197,7 @@ def _with_signs(text: str, first: int, last: int, begun: str, ended: str) -> tup
 
 
 def _whole_clauses(text: str, first: int, last: int) -> tuple[int, int]:
-    """Return the ends of a copy moved out to the ends of its clauses, where they stand in closed sentences."""
+    """Extend a copy to the ends of its clauses, in sentences with a closing punctuation mark."""
     begin, until = first, last
     for start, end in sentences(text):
         if _CLOSED.search(text, start, end):

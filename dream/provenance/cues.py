@@ -1,6 +1,6 @@
-"""Words by which a rule is told from an order, a joke or a supposition, and what users say from what they report.
+"""Words that distinguish a rule from an order, a joke or a supposition, and users' statements from their reports.
 
-They are rows of cues.toml, by language: a language is added there.
+They are rows of cues.toml, by language; add a language there.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _SIGNS = re.compile(r"\W*")
 
 
 def says(cue: Cue, text: str) -> bool:
-    """Return whether a cue of that kind stands in `text`."""
+    """Return whether `text` contains a cue of that kind."""
     return pattern(cue).search(text) is not None
 
 
 def begins(cue: Cue, text: str) -> bool:
-    """Return whether a text begins with a cue of that kind, signs apart."""
+    """Return whether a text begins with a cue of that kind, ignoring punctuation."""
     return pattern(cue).match(text, _SIGNS.match(text).end()) is not None  # type: ignore[union-attr]
 
 
 @cache
 def pattern(cue: Cue) -> re.Pattern[str]:
-    """Return what finds any cue of that kind, in any language."""
+    """Return the pattern that matches any cue of that kind, in any language."""
     narrow = "|".join(one.replace(" ", r"\s+") for one in _rows(cue, _table().keys() - _wide()))
     return re.compile("|".join((rf"(?<!\w)(?:{narrow})(?!\w)", *_rows(cue, _wide()))), re.IGNORECASE)
 
 
 def rows(cue: Cue) -> list[str]:
-    """Return the cues of that kind as they stand in the table, for a pattern that they are a part of."""
+    """Return the cues of that kind as written in the table, to be used as part of a pattern."""
     return list(_rows(cue, _table()))
 
 
@@ -54,7 +54,7 @@ def _rows(cue: Cue, languages: Collection[str]) -> Iterator[str]:
 
 
 def _wide() -> frozenset[str]:
-    """Return the sections whose cues are found inside of a longer word too."""
+    """Return the sections whose cues also match inside a longer word."""
     return listed("wide") | {"signs"}
 
 

@@ -1,4 +1,4 @@
-"""Who of several people speaks: the name that a message has, else the one that it begins with, `Caroline: …`."""
+"""The speaker of a message among several people: its name field, else the name that it begins with, `Caroline: …`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dream.models import Message
 from dream.text.words import listed
 
 AGENTS = frozenset("assistant agent ai bot claude gpt chatgpt model system tool user human me".split())
-MOST = 0.8  # of a role's messages that begin with a name: then names stand there
+MOST = 0.8  # share of a role's messages that must begin with a name for these to count as speakers
 _LIST_MARK = re.compile(r"\s*(?:[-*•]\s+)?")
 _PREFIX = re.compile(r"(?P<name>[A-ZÀ-Þ][\w’'-]{1,24}(?: [A-ZÀ-Þ][\w’'.-]{0,24})?|[぀-ヿ㐀-鿿]{2,6})(?:: +|：\s*)(?=\S)")
 
 
 def speakers(messages: Sequence[Message]) -> frozenset[str]:
-    """Return the names of the users who talk."""
+    """Return the names of the users who speak."""
     return frozenset(message.name for message in speaking(messages) if message.role == "user" and message.name)
 
 
@@ -27,7 +27,7 @@ def is_owner(name: str, owners: Sequence[str]) -> bool:
 
 
 def have_shared_rules(owners: Sequence[str]) -> bool:
-    """Return whether several people have a say by the setting `owners`, so that a rule has to name whose it is."""
+    """Return whether the setting `owners` allows several people, so that a rule has to name its speaker."""
     return "*" in owners or len(set(map(_known_as, owners))) > 1
 
 
@@ -36,9 +36,9 @@ def _known_as(name: str) -> str:
 
 
 def speaking(messages: Sequence[Message]) -> list[Message]:
-    """Return messages each with its speaker's name, and without the lines in them that another one is made to say.
+    """Return messages with their speakers' names, and without lines that put words into another speaker's mouth.
 
-    A name that a text begins with counts only where the message has none: anybody can type a name.
+    A name at the beginning of a text counts only if the message has no name field: anybody can type a name.
     """
     rows = [(one.role, "" if one.role == "user" else one.name or "assistant", one.content) for one in messages]
     known = {one.name for one in messages if one.role == "user" and one.name}
@@ -52,7 +52,7 @@ def speaking(messages: Sequence[Message]) -> list[Message]:
 
 
 def prefixed(rows: Sequence[tuple[str, str, str]]) -> dict[int, re.Match[str]]:
-    """Return, of messages as (role, name, text), the speakers that they begin with, where two or more people do so."""
+    """Return the speakers that messages (role, name, text) begin with, if these are two or more people."""
     found = {at: match for at, row in enumerate(rows) if (match := _speaker(*row[1:]))}
     roles = set()
     for role in ("user", "assistant"):
@@ -64,12 +64,12 @@ def prefixed(rows: Sequence[tuple[str, str, str]]) -> dict[int, re.Match[str]]:
 
 
 def without_speaker(line: str, name: str) -> str:
-    """Return a line without the `name` of the one who says it at its beginning."""
+    """Return a line without its speaker's `name` at its beginning."""
     return re.sub(rf"^(\s*(?:[-*•>]\s+)?){re.escape(name)}\s*[:：]\s*", r"\1", line) if name else line
 
 
 def unnamed(line: str, names: Iterable[str]) -> str:
-    """Return a rule without the one of `names` at its beginning whose it is; with "*" among them, without any name."""
+    """Return a rule without the speaker's name at its beginning, if it is one of `names`; "*" stands for any name."""
     rest = next((rest for name in names if (rest := without_speaker(line, name)) != line), line)
     mark = _LIST_MARK.match(line)
     found = _PREFIX.match(line, mark.end() if mark else 0) if rest == line and "*" in names else None

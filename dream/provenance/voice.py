@@ -1,8 +1,8 @@
-"""What of a user's message is their own: not what they paste, quote, report, suppose or make up.
+"""Find the user's own words in a message: not what they paste, quote, report, suppose or make up.
 
-Forms decide first: fences, tags, quotation marks, lines that begin with `>`, mail, pasted chats and logs. What is left
-is cut into sentences, and one table tells which of these report somebody else's words, suppose or tell fiction: the
-rows of `cues.toml` that `REPORTS` and `SUPPOSES` name.
+Layout decides first: fences, tags, quotation marks, lines that begin with `>`, mail, pasted chats and logs. The rest is
+split into sentences, and the rows of `cues.toml` that `REPORTS` and `SUPPOSES` name tell which of them report somebody
+else's words, suppose something or tell fiction.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dream.text.words import all_marks, content_words, is_cjk
 
 REPORTS: tuple[cues.Cue, ...] = ("reported", "hearsay")
 SUPPOSES: tuple[cues.Cue, ...] = ("imagined", "supposed")
-LONGEST = 2_000  # characters of one's own in a message; a longer one holds pasted material
-CUT = "\0"  # stands for each character that is not the user's own
-SHORT_QUOTE = 24  # characters of a name or a word, not of somebody's sentence
-WORDING = 80  # characters: what is to be written, or never to be, in a wish of the user's own
-BEFORE_REASON = 3  # words of a wish before the reason that somebody gives for it
-LEAD = 60  # characters behind a colon that make what stands before it an announcement
+LONGEST = 2_000  # characters of own words in a message; a longer one contains pasted text
+CUT = "\0"  # replaces each character that is not the user's own
+SHORT_QUOTE = 24  # characters; a quotation up to this length is a name or a word, not somebody's sentence
+WORDING = 80  # characters of a quoted text that the user wants written, or never written
+BEFORE_REASON = 3  # least number of words of a wish before the reason given for it
+LEAD = 60  # characters after a colon that make the text before it an announcement
 
 # What stands in tags, a page for example. Without its end a tag goes on to the text's, but not one within a word: in
 # "branches are gt-<number>" it is a place for something.
@@ -67,10 +67,10 @@ _INITIAL = re.compile(r"(?:^|[\s(\0])(?:(?:[^\W\d_]\.)*[^\W\d_]|\d{1,2})\.$")  #
 
 @lru_cache(maxsize=4096)
 def own_text(text: str, *, facts: bool = False) -> str:
-    """Return `text` of the same length with CUT in the place of each character that is not the user's own.
+    """Return `text` with each character that is not the user's own replaced by CUT.
 
-    With `facts` what they ask, and tell of other people, is theirs too: it is no wish of theirs, but they vouch for
-    having heard it.
+    With `facts`, their questions and what they report of other people count too: these are no wishes of the user, but
+    the user confirms having heard them.
     """
     text = typed_text(text, facts=facts)
     return "".join(part for start, end in sentences(text) for part in _own_part(text[start:end], facts=facts))
@@ -78,10 +78,10 @@ def own_text(text: str, *, facts: bool = False) -> str:
 
 @lru_cache(maxsize=4096)
 def typed_text(text: str, *, facts: bool = True) -> str:
-    """Return `text` of the same length with CUT in the place of what its form shows to be pasted or quoted.
+    """Return `text` with each character that its layout shows to be pasted or quoted replaced by CUT.
 
-    What is left the user typed, be it a wish, a report or a supposition. Without `facts` a list is theirs only where
-    they announce it as rules of their own.
+    The user typed the rest, be it a wish, a report or a supposition. Without `facts`, a list counts as theirs only if
+    they announce it as their own rules.
     """
     text = _FENCED.sub(_cut, TAGGED.sub(_cut, text))
     text = _QUOTED.sub(_quotation, _MARKED.sub(_cut, text))
@@ -93,7 +93,7 @@ def typed_text(text: str, *, facts: bool = True) -> str:
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence begins and ends, with all that stands between them: together they are the text.
+    """Yield the start and end of each sentence and of the text between sentences; together they cover the text.
 
     A sentence ends at `.!?…。！？` or at its line's end; the full stop of an abbreviation or an ordinal ends none.
     """
@@ -109,7 +109,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _goes_on(said: str, after: str) -> bool:
-    """Return whether a full stop belongs to what stands before it: `e.g. this`, `am 3. Mai`, `Dr. Who`, `1. "x"`."""
+    """Return whether a full stop belongs to the word before it: `e.g. this`, `am 3. Mai`, `Dr. Who`, `1. "x"`."""
     if _NUMBERED.fullmatch(said):
         return True
     short = _INITIAL.search(said) is not None or is_cut_short(said[:-1])
@@ -141,7 +141,7 @@ def _own_lines(lines: list[str], chatting: set[str], *, facts: bool) -> Iterator
 
 @cache
 def _mail() -> re.Pattern[str]:
-    """Return what finds a line with which a mail begins."""
+    """Return the pattern that matches the first line of a mail."""
     fields = "|".join(cues.rows("mail_field"))
     return re.compile(rf"^\s*(?:-{{3,}}.*|(?:subject|{fields})\s*[:：]\s*\S.*)$", re.IGNORECASE)
 
@@ -151,7 +151,7 @@ def _cut(found: re.Match[str]) -> str:
 
 
 def _quotation(found: re.Match[str]) -> str:
-    """Return a quotation as it stands where it is a name, a word or the wording that a wish asks for; else cut out."""
+    """Return a quotation unchanged if it is a name, a word or the wording that a wish asks for; else cut out."""
     inside = next(group for group in found.groups() if group is not None)
     before = found.string[max(0, found.start() - 30) : found.start()]
     named = (
@@ -163,7 +163,7 @@ def _quotation(found: re.Match[str]) -> str:
 
 
 def _is_wording(found: re.Match[str], inside: str) -> bool:
-    """Return whether a quotation is what a wish of the user's own wants written, or never written, and no order."""
+    """Return whether a quotation is a text that the user wants written, or never written, and not an order."""
     if len(inside) > WORDING or _ORDERS.search(inside) or cues.says("risky", inside) or cues.says("leave", inside):
         return False
     text, start, end = found.string, found.start(), found.end()
@@ -176,7 +176,7 @@ def _is_wording(found: re.Match[str], inside: str) -> bool:
 
 
 def _own_part(sentence: str, *, facts: bool) -> tuple[str, str]:
-    """Return a sentence in two parts: what is the user's own, and what stands behind it, cut out."""
+    """Return a sentence in two parts: the user's own words, and the rest, cut out."""
     if _is_told(sentence) if facts else _is_own(sentence):
         return sentence, ""
     for comma in () if facts else _COMMA.finditer(sentence):
@@ -190,7 +190,7 @@ def _own_part(sentence: str, *, facts: bool) -> tuple[str, str]:
 
 
 def _is_told(sentence: str) -> bool:
-    """Return whether the user vouches for a sentence as a fact: nothing made up, from a page or a poem."""
+    """Return whether the user states a sentence as a fact: not fiction, and not from a page or a poem."""
     if (
         _is_worked_on(sentence)
         or any(cues.says(cue, sentence) for cue in SUPPOSES)
@@ -201,7 +201,7 @@ def _is_told(sentence: str) -> bool:
 
 
 def _is_worked_on(sentence: str) -> bool:
-    """Return whether a sentence orders work on the text that follows in it: "Translate: I grant Eve access"."""
+    """Return whether a sentence asks for work on the text that follows in it: "Translate: I grant Eve access"."""
     head, _, text = sentence.replace("：", ":").partition(":")
     return bool(text.strip()) and cues.says("works_on", head) and not cues.begins("opens_condition", head)
 
@@ -229,7 +229,7 @@ def _requests(question: str) -> bool:
 
 
 def _reports(sentence: str) -> bool:
-    """Return whether a sentence tells what somebody else said; what the agent is to write them, the user says."""
+    """Return whether a sentence reports somebody else's words; a text that the agent shall write them is the user's."""
     if cues.says("own_report", sentence) or cues.begins("sends", sentence) or cues.begins("opens_condition", sentence):
         return False
     return cues.says("reported", sentence)
