@@ -1,4 +1,4 @@
-"""Taking a change back: memory as it was before it, without it, or as it was at it. Always a new commit.
+"""Restore memory: to the state before a change, to the present without it, or to its state. Always a new commit.
 
 What a person typed since then stays, unless their own change is the one that is named, or the state of one commit
 is asked for exactly (`at`). So a restore can itself be taken back, and nothing is ever lost.
@@ -32,7 +32,7 @@ Mode = Literal["before", "only", "at"]
 MODES: tuple[Mode, ...] = ("before", "at", "only")
 WHERE: Mapping[Mode, str] = {"before": "as it was just before", "only": "without", "at": "as it was at"}
 
-# The state that goes back with the files; the facts that a person took back only ever grow.
+# State that is restored with the files; rejected facts are only ever added.
 _CURSOR, _PENDING, _REJECTED, _FORMAT, _PLACES = STATE
 _TRAVELS = (_CURSOR, _PENDING)
 _BATCH = re.compile(r"b-[0-9a-f]{8}")
@@ -154,7 +154,7 @@ def _nothing(change: Change, mode: Mode) -> str:
 def _target(
     git: GitStore, change: Change, mode: Mode, present: Mapping[str, bytes]
 ) -> tuple[dict[str, bytes], tuple[Change, ...]]:
-    """Return every versioned file as it should be, and the person's later changes that it still contains."""
+    """Return the target content of every versioned file, and the person's later changes that it still contains."""
     if mode == "only":
         return _without(git, change, present), ()
     if mode == "at":
@@ -197,7 +197,7 @@ def _settle_places(git: GitStore, change: Change, target: dict[str, bytes], pres
 
 
 def _without(git: GitStore, change: Change, present: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Take one change out of what is there now; raises Conflict."""
+    """Remove one change from the present files; raises Conflict."""
     after = git.read_all(change.sha)
     before = git.read_all(change.parent) if change.parent else {}
     result: dict[str, bytes | None] = {}
@@ -261,7 +261,7 @@ def _home(path: str) -> MemoryFile:
 
 
 def _lifted(git: GitStore, change: Change, now: datetime) -> tuple[Rejected, ...]:
-    """Return the rows that lift what a restore banned."""
+    """Return the rows that lift the rejections of a restore."""
     before = git.read_all(change.parent).get(_REJECTED, b"") if change.parent else b""
     after = git.read_all(change.sha).get(_REJECTED, b"")
     rows = review_files.parse_rejected(after.removeprefix(before))

@@ -1,4 +1,4 @@
-"""What is held for review and a person's decision: accepted as it stands, or rejected for good; and their own edits."""
+"""Decide on proposals held for review: accept them unchanged, or reject them for good; and a person's own edits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNSEEN = "it would forget for good; `dream review` shows what, and `dream review
 Pick = int | tuple[int, int]  # a proposal, or one of its findings
 ChosenPart = tuple[
     Proposal, Proposal | None, Proposal | None
-]  # and what is left of it when it is accepted, or rejected
+]  # and the rest of it after an acceptance, or after a rejection
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Decided:
 
 
 def diff(proposal: Proposal) -> str:
-    """Write a proposal as the lines that it takes out and puts in, in their order, white space and all."""
+    """Show a proposal as the lines that it removes and adds, in order, with their white space."""
     old, new = proposal.old_text.splitlines(), proposal.new_text.splitlines()
     shown: list[str] = []
     for kind, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -57,9 +57,9 @@ def diff(proposal: Proposal) -> str:
 
 
 def findings_of(proposal: Proposal) -> list[tuple[str, str]]:
-    """Return what can be decided by itself of a proposal: each line that it takes out (or "") with what comes for it.
+    """Return the parts of a proposal that can be decided separately: each removed line (or "") with its replacement.
 
-    Headings and blank lines are none; they go along.
+    Headings and blank lines are not parts of their own.
     """
     return [(before or "", after or "") for before, after in _pairs(proposal) if _is_finding(before, after)]
 
@@ -194,7 +194,7 @@ def reject(
     locked: bool = False,
     remember: bool = True,
 ) -> Decided:
-    """Put the proposals `numbers` away and remember them, so that none comes back.
+    """Reject the proposals `numbers` and record them, so that none is proposed again.
 
     What they would have written no dream writes; what they would only have removed no dream removes. Where they are
     not to be remembered, they may be proposed anew when the same is said again.
@@ -218,7 +218,7 @@ def _look(workspace: Workspace, now: datetime) -> Mapping[str, bytes | None]:
 
 
 def _chosen(workspace: Workspace, numbers: Sequence[Pick]) -> list[ChosenPart]:
-    """Find what the numbers name."""
+    """Find the proposals with these numbers."""
     waiting = {proposal.id: proposal for proposal in workspace.pending()}
     asked: dict[int, set[int]] = {}
     for number in numbers:

@@ -1,6 +1,6 @@
-"""Places by hand: rename, merge, tell apart, move a line, and name what is never read.
+"""Manage places: rename, merge or separate them, move a line, and name what is never read.
 
-Each is one commit of a person's, which a restore takes back. Rows of history hold a place's id and stay as they are.
+Each change is one commit of a person, which a restore can undo. Rows of history have a place's id and don't change.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def rename(workspace: Workspace, name: str, new: str, *, now: datetime, locked: 
 
 
 def merge(workspace: Workspace, name: str, into: str, *, now: datetime, locked: bool = False) -> str | None:
-    """Let a place be another one from now on: its lines, paths and remotes go there. Raises as `rename` does."""
+    """Merge a place into another one: its lines, paths and remotes move there. Raises the same errors as `rename`."""
 
     def deed(places: Places, found: Mapping[str, bytes]) -> Files:
         other = _named(places, into)

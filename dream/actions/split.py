@@ -1,4 +1,4 @@
-"""Split a memory that mixed projects: each line moves to the place where all of what it rests on was said.
+"""Split a memory that mixes projects: each line moves to the place where all of its sources were said.
 
 Entries of history from before there were places hold none. Of them the transcript tells, while its agent still has it.
 """

@@ -1,4 +1,4 @@
-"""How a workspace stands: what `dream status` shows, read and never changed."""
+"""The status of a workspace, as `dream status` shows it; nothing is changed."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Health:
 
 
 def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Timetable]) -> Health:
-    """Read how `workspace` stands; `scheduled` names what starts its nights beside `dream serve`, and when.
+    """Read the status of `workspace`; `scheduled` names what starts its nights besides `dream serve`, and when.
 
     A memory file that cannot be read is a problem among others, not an error.
     """
@@ -204,7 +204,7 @@ def _untrusted(workspace: Workspace) -> list[str]:
 
 
 def _damaged(flaws: Sequence[Diagnostic]) -> list[str]:
-    """Return what is gone from the log, or damaged in it: the first of it, and how much more."""
+    """Return the first missing or damaged places of the log, and the number of the others."""
     told = [str(flaw).removesuffix(".") for flaw in flaws[:DAMAGE]]
     more = len(flaws) - len(told)
     return [*told, *([f"{more} more places of history are damaged: `dream doctor` names them"] if more else [])]
@@ -225,7 +225,7 @@ def _idle(recorded: Sequence[RunRecord], now: datetime, zone: tzinfo | None) -> 
 
 
 def _doubled(kinds: Sequence[str]) -> list[str]:
-    """Report two clocks that both start the nights."""
+    """Report two schedulers that both start the nights."""
     if len(kinds) < 2:
         return []
     return [f"{' and '.join(kinds)} both start the nights: `dream cron remove {kinds[-1]}` takes one away"]

@@ -1,4 +1,4 @@
-"""Try a reader on two conversations that are shipped: the whole pipeline in a folder that is deleted afterwards."""
+"""Try a model on the two example conversations: the whole pipeline in a folder that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dream.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class LookedFor:
-    """One thing that a line of memory, or of SOUL.md, should hold or must not, and whether one does."""
+    """One thing that some line of memory, or of SOUL.md, should or must not contain, and whether one does."""
 
     says: str
     wanted: bool
@@ -31,7 +31,7 @@ class LookedFor:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a reader made of one conversation: the three files, what was looked for, and `reason` where it failed."""
+    """The result of one conversation: the three files, the checks, and `reason` if the model failed."""
 
     title: str
     files: Mapping[MemoryFile, str]
@@ -42,7 +42,7 @@ class Trial:
 
 
 def conversations() -> list[dict[str, Any]]:
-    """Read the conversations that are shipped, everything in which is invented."""
+    """Read the example conversations, which are invented."""
     files = sorted((resources.files("dream") / "trial").iterdir(), key=lambda file: file.name)
     return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".json")]
 

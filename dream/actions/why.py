@@ -1,4 +1,4 @@
-"""Why a line stands in memory: the changes that wrote it, and what was said that it rests on."""
+"""Explain why a line is in memory: the changes that wrote it, and the messages that support it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dream.text.words import coverage, without_said_on
 from dream.versions.log import Change
 from dream.versions.trace import Origin, fact_lines, steps, trace
 
-SHOWN = 3  # lines of an entry that are nearest to what rests on it
+SHOWN = 3  # lines of an entry shown, the most similar ones
 AROUND = 1  # messages before and after the one that says it
-LONGEST = 200  # messages of an entry that are looked through where it doesn't say which it rests on
+LONGEST = 200  # messages of an entry that are searched if it cites none
 
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A message as it was said, also when its transcript is gone. `rests`: the line rests on it; else it is beside it.
+    """A message, even if its transcript is gone. `rests`: it supports the line; else it is next to one that does.
 
     `cite` opens it with `dream get`.
     """
@@ -85,7 +85,7 @@ def why(workspace: Workspace, text: str, as_of: str | None = None) -> list[Reaso
 
 
 def evidence(workspace: Workspace, cursors: Sequence[int], line: str) -> tuple[Evidence, ...]:
-    """Return the entries that `line` rests on, with what they say of it; under it what was said, word for word."""
+    """Return the entries that support `line`, with their nearest lines and, below each, the messages verbatim."""
     entries = (entry for cursor in cursors for entry in workspace.history.between(cursor, cursor))
     return tuple(_evidence(workspace, entry, line) for entry in entries)
 
@@ -119,7 +119,7 @@ def _told(workspace: Workspace, entry: Entry, positions: set[int], line: str) ->
 
 
 def waiting(workspace: Workspace, text: str) -> list[Entry]:
-    """Return the entries that say `text` and were not dreamt yet, oldest first."""
+    """Return the entries not dreamt yet that say `text`, oldest first."""
     new = workspace.history.after(workspace.dream_cursor())
     return [entry for entry in new if text.casefold() in entry.content.casefold()]
 
