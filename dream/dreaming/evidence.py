@@ -143,18 +143,18 @@ class BatchEvidence:
         return best[2] if best[0] or all(said.voice == "user" for _, said in rows) else UNKNOWN_LINE
 
     def ran(self, line: str, cursors: Iterable[int]) -> bool:
-        """Return whether calls of the agent's that these entries rest on bear out a line: they hold its commands.
+        """Return whether tool calls that these entries cite contain the commands of a line.
 
-        One without commands is borne out where the line of history is that says most of it.
+        A line without commands counts if its source, the most similar line of history, cites such calls.
         """
         if commands.in_backticks(line):
             return commands.are_known(line, self.commands(cursors))
         return bool(self.source(line, cursors).ran)
 
     def unrun(self, line: str, cursors: Sequence[int], beside: Iterable[str] = ()) -> str:
-        """Say which command of a line no call of the agent's bears out, nor the user's own words or what is `beside`.
+        """Explain which command of a line is in no tool call, nor in the user's own words or the texts `beside`.
 
-        Else say which address stands in it that the user did not give; "" where there is none.
+        Else explain which address in it the user did not give; "" if there is none.
         """
         known = [*self.commands(cursors), *(own_text(one.text) for one in self.said(cursors)), *beside]
         parts = (part for part in commands.in_backticks(line) if not commands.is_name(part))
@@ -164,7 +164,7 @@ class BatchEvidence:
         return self.unsaid(commands.without_backticks(line), cursors)
 
     def unsaid(self, text: str, cursors: Iterable[int]) -> str:
-        """Say which address stands in a text that the user did not give; "" where there is none."""
+        """Explain which address in a text the user did not give; "" if there is none."""
         mine = [one.text for one in self.said(cursors)]
         found = (one[0].rstrip(AFTER_URL) for one in URL.finditer(text))
         wrong = next((one for one in found if not any(one in said for said in mine)), "")

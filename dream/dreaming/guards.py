@@ -326,7 +326,7 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def command(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """Below "How to" a command stands in a call of the agent's own that bears it out, or in the user's own words."""
+    """Require that a command below "How to" occurs in a successful tool call of the agent, or in the user's words."""
     file, heading = case.edit.file, f"## {HOW_TO}"
     if like(file) != "memory/MEMORY.md":
         return None

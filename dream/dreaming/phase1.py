@@ -190,7 +190,7 @@ def _copied_again(
     read: Read,
     shown: Callable[[Finding], str],
 ) -> Analysis:
-    """Ask once more for the rules and commands that are no copy; what comes back as none stays as it was."""
+    """Ask once more for the rules and commands that are no copies; one that still isn't stays unchanged."""
     if model.name == EMBEDDED:
         return found
     doubts = {one: why for one in found.findings if (why := _doubt(one, evidence, files)) is not None}
