@@ -168,7 +168,7 @@ def _accepted(workspace: Workspace, parts: Sequence[ChosenPart], instead: str | 
     changes: dict[str, bytes | None] = {
         file: text.encode("utf-8") for file, text in texts.items() if text != before[file]
     }
-    changes |= _copies_gone([one.new_text for one in done if one.guard == EVERYWHERE], found)
+    changes |= _copies_gone([one.new_text for one in done if one.guard == EVERYWHERE], {**found, **changes})
     word = "accepted" if instead is None else EDITED
     sha = _commit(workspace, changes, found, done, left, word, now)
     return Decided(tuple(done), tuple(misfits), sha)

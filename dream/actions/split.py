@@ -33,11 +33,11 @@ SPLIT = (MEMORY_FILES[0], MEMORY_FILES[2])  # USER.md is the person's, wherever 
 class Misplaced:
     """The lines that belong to one place: its name, or its path or chat while it is not known.
 
-    `said` is a message from there.
+    `said` is a message from there where it is not known yet, else None.
     """
 
     name: str
-    said: Message
+    said: Message | None
     lines: tuple[FileLine, ...]
 
 
@@ -55,10 +55,10 @@ def parts(workspace: Workspace, paths: Iterable[Path] = ()) -> list[Misplaced]:
     found: dict[str, Misplaced] = {}
     for one in origins:
         said = [_said(places, entries.get(cursor), told) for cursor in one.entries]
-        keys = {places.key(message.cwd, message.chat) if message else "" for message in said}
-        if len(keys) == 1 and (key := keys.pop()) and (first := said[0]):
+        keys = {key for key, _ in said}
+        if len(keys) == 1 and (key := keys.pop()):
             known = places.named(key) if key.startswith("p-") else None
-            part = found.setdefault(key, Misplaced(known.name if known else key, first, ()))
+            part = found.setdefault(key, Misplaced(known.name if known else key, said[0][1], ()))
             found[key] = replace(part, lines=(*part.lines, (one.file, one.line)))
     return list(found.values())
 
@@ -70,18 +70,26 @@ def split(workspace: Workspace, found: Iterable[Misplaced], *, now: datetime) ->
     """
     places, lines = workspace.places(), dict[str, list[FileLine]]()
     for part in found:
-        if place := places.named(places.of(part.said)):
+        place = places.named(places.of(part.said)) if part.said else places.by_name(part.name)
+        if place:
             lines.setdefault(place.name, []).extend(part.lines)
     return scopes.moved(workspace, lines, "(each line to where it was said)", now, locked=False)
 
 
-def _said(places: Places, entry: Entry | None, told: Mapping[int, Message]) -> Message | None:
-    """Return a message of the place where an entry was said; None where that is nowhere, several or not known."""
+def _said(places: Places, entry: Entry | None, told: Mapping[int, Message]) -> tuple[str, Message | None]:
+    """Return the key of the place where an entry was said, and a message of one that is not known yet.
+
+    The key is "" where that is nowhere, several or not known. The id that history holds decides, not its path:
+    another repository may lie there by now.
+    """
     if entry is None:
-        return None
+        return "", None
     if place := places.named(entry.place or places.of_session(entry.session or "")):
-        return Message("user", "", cwd=next(iter(place.paths), ""), chat=next(iter(place.chats), ""))
-    return told.get(entry.cursor)
+        return place.id if place in places.all() else "", None
+    if (message := told.get(entry.cursor)) is None:
+        return "", None
+    found = places.at(message.cwd, message.chat)
+    return places.key(message.cwd, message.chat), None if found else message
 
 
 def _told(workspace: Workspace, entries: Iterable[Entry], paths: Iterable[Path]) -> dict[int, Message]:

@@ -64,7 +64,8 @@ def copied(
     or of one of the `rules`: "[no calls after nine] except from Mum".
     """
     texts = [*rules, *(own_text(one.text) for one in said)]
-    copies = {note for note in notes(line) if any(points_at(note, text) for text in texts)}
+    named = [note for note in notes(line) if content_words(note) - {NOT}]  # "[not]" alone would turn a wish round
+    copies = {note for note in named if any(points_at(note, text) for text in texts)}
     line = unnamed(line, {one.by for one in said if one.by})
     pieces = [piece for piece in _GAP.split(line) if _tokens(piece)]
     found: list[str] = []

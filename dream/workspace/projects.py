@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 
 SMALL = 1 << 16  # bytes of a file of git's that are read
-_REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*")
+_REMOTE = re.compile(r"(?P<host>[^/:@]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*")
 _SECTION = re.compile(r'\[\s*remote\s+"(?P<name>[^"]*)"\s*\]', re.IGNORECASE)
 
 
@@ -37,8 +37,10 @@ def _address(url: str, project: Path) -> str:
     path = url.removeprefix("file://")
     if path != url or path.startswith(("/", ".")):
         return os.path.normpath(project / path).removesuffix(".git")
-    found = _REMOTE.fullmatch(url)
-    return f"{found['host'].lower()}/{found['path']}" if found else url
+    user, slash, path = url.rpartition("://")[2].partition("/")
+    bare = (user.rpartition("@")[2] + slash + path).partition("?")[0]  # a password may hold an @, a query a token
+    found = _REMOTE.fullmatch(bare)
+    return f"{found['host'].lower()}/{found['path']}" if found else bare
 
 
 def project_of(cwd: str, home: Path, known: Iterable[str]) -> str:

@@ -134,3 +134,19 @@ def test_a_worktree_has_the_remote_of_its_repository(workspace: Workspace, home:
     assert os.path.lexists(tree / ".git")
     git(crumb, "remote", "set-url", "origin", EVIL)
     assert "7391" not in given(workspace, tree)
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "https://lena:hunter@2@host.example/lena/oven.git",
+        "https://host.example/lena/oven?private_token=hunter2",
+        "https://hunter2@host.example",
+    ],
+)
+def test_no_part_of_a_remote_s_credentials_is_noted(workspace: Workspace, home: Path, remote: str) -> None:
+    oven = home / "work" / "oven"
+    repository(oven, remote)
+    says(workspace, oven, "Our oven server listens on port 4711.")
+    assert "hunter" not in workspace.read_file("places/places.toml")
+    assert names(workspace) == ["crumb", "oven"]

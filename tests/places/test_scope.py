@@ -143,6 +143,19 @@ def test_what_is_said_in_three_projects_is_proposed_for_everywhere_with_its_sour
     assert [agent.lines(f"places/{name}/SOUL.md") for name in ("alpha", "beta", "gamma")] == [[], [], []]
 
 
+def test_what_is_accepted_for_a_project_stays_where_a_rule_of_its_own_goes_everywhere(agent: Agent) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        agent.hears("Write commit messages in English.", at=name)
+    rule = "[SOUL/Rules] Write commit messages in English {%d}"
+    agent.dreams(*(rule % number for number in (1, 2, 3)))
+    agent.hears("Use tabs in Go files.", at="alpha")
+    agent.dreams("[SOUL review/Rules] Use tabs in Go files {4}")
+    assert sorted(one.file or "" for one in agent.workspace.pending()) == ["SOUL.md", "places/alpha/SOUL.md"]
+    review.accept(agent.workspace, [one.id for one in agent.workspace.pending()], now=NOW)
+    assert agent.lines("SOUL.md") == ["- Write commit messages in English"]
+    assert agent.lines("places/alpha/SOUL.md") == ["- Use tabs in Go files"]
+
+
 def test_a_private_rule_stands_below_its_heading(agent: Agent) -> None:
     agent.hears("Never mention my pregnancy.", "Answer in short sentences.")
     agent.dreams("[SOUL private] Never mention my pregnancy {1}\n[SOUL/Rules] Answer in short sentences {1}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from dream.llm.spending import open_meter, open_model
 from dream.settings import Settings
 from dream.workspace.bills import Bills
 from tests.cli.commands import dream
-from tests.places.test_projects import LENA, repository
+from tests.places.test_projects import EVIL, LENA, repository
 from tests.sources.test_places import row
 from tests.transcripts.reading import lines
 
@@ -89,3 +90,24 @@ def test_what_is_never_read_and_what_was_said_in_two_projects_stays(workspace: W
     rows[-1]["cwd"] = str(home / "work" / "gamma")
     lines(path, *rows)
     assert json.loads(dream("places", "split", "--dry-run", "--json", "-w", workspace.root).out)["places"] == {}
+
+
+def test_a_line_goes_to_the_place_that_history_names_and_not_to_another_repository_at_its_path(
+    workspace: Workspace, home: Path
+) -> None:
+    assert dream("places", "split", "--yes", "-w", workspace.root).status == 0
+    alpha = home / "work" / "alpha"
+    said = [row(30, "Our mirror listens on port 5151.", alpha, session="later")]
+    dream("consolidate", lines(workspace.root.parent / "later.jsonl", *said), "-w", workspace.root)
+    assert dream("run", "-w", workspace.root).status == 0
+    rows = workspace.read_file("places/alpha/MEMORY.md").splitlines()
+    at = next(number for number, line in enumerate(rows, 1) if "5151" in line)
+    assert dream("places", "move", f"places/alpha/MEMORY.md:{at}", "everywhere", "-w", workspace.root).status == 0
+    shutil.rmtree(alpha)
+    repository(alpha, EVIL)
+    said = [row(40, "Our staging server listens on port 6666.", alpha, session="evil")]
+    dream("consolidate", lines(workspace.root.parent / "evil.jsonl", *said), "-w", workspace.root)
+    assert dream("run", "-w", workspace.root).status == 0
+    found = json.loads(dream("places", "split", "--dry-run", "--json", "-w", workspace.root).out)["places"]
+    assert list(found) == ["alpha"]
+    assert "5151" in str(found["alpha"])

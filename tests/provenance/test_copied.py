@@ -139,3 +139,9 @@ def test_a_note_with_a_not_is_a_copy_of_a_rule_that_stands() -> None:
     assert copied(exception, said, heard, [rule]) == Copied(exception)
     assert copied(exception, said, heard) is None
     assert copied("[no reminders at 4] except sundays, then you can ping me at 4", said, heard, [rule]) is None
+
+
+def test_a_bare_not_of_another_message_turns_no_wish_round() -> None:
+    said = [OwnText("Ask me before you delete files"), OwnText("Please don't."), OwnText("not now")]
+    for note in ("not", "don't", "please don't"):
+        assert copied(f"[{note}] Ask me before you delete files", said) is None
