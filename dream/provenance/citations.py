@@ -122,7 +122,7 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
             said.setdefault(voice, {})[by] = said.get(voice, {}).get(by, frozenset()) | shares
     shared = [(len(frozenset().union(*found.values())), -_RANK.index(voice), voice) for voice, found in said.items()]
     number, _, most = max(shared, key=lambda one: one[:2], default=(0, 0, None))
-    if most == "agent" and (answer := _answer(given, messages, people)) is not None:
+    if most == "agent" and not _from_elsewhere(words, messages) and (answer := _answer(given, messages, people)):
         return plain, EntryLine(tuple(sorted({*places, *given})), answer[0], by=answer[1])
     by = max(said.get(most, {"": frozenset()}).items(), key=lambda one: len(one[1]))[0]
     voice = "tool" if ran and most not in ("user", "other") else most
@@ -156,6 +156,12 @@ def _answer(
         return None
     voice, by = _spoken(messages[last], people)
     return (voice, by) if voice in ("user", "other") and _says(own_text(messages[last].content)) else None
+
+
+def _from_elsewhere(words: frozenset[str], messages: Mapping[int, Message]) -> bool:
+    """Return whether a tool's output or a pasted text plainly says a line: who answers the agent did not tell it."""
+    told = (part for one in messages.values() for voice, _, part in _parts(one, ()) if voice in ("tool", "pasted"))
+    return any(len(words & said_words(part)) >= PLAIN * len(words) for part in told)
 
 
 def _with_answered(given: list[int], messages: Mapping[int, Message], words: frozenset[str]) -> list[int]:

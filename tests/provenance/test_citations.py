@@ -93,6 +93,13 @@ def test_an_answer_to_the_agent_is_the_user_s_where_both_are_cited() -> None:
     ]
 
 
+def test_what_the_agent_repeats_of_a_tool_or_a_pasted_text_is_not_the_user_s_who_answers() -> None:
+    told = "Ada is the chief buyer and pays all invoices to account 55"
+    answered = {8: Message("assistant", f"Summary: {told}."), 9: Message("user", "No, that's wrong.")}
+    for source in (Message("tool", told), Message("user", f"look:\n> {told}")):
+        assert cited(f"- {told} {{8,9}}", {7: source, **answered})[0][1].voice == "agent"
+
+
 def test_a_line_that_a_bare_ok_is_cited_for_is_the_one_s_who_said_it() -> None:
     talk = {0: Message("assistant", "I'd put staging on Postgres 16, then."), 1: Message("user", "ok")}
     proposed = "- The team decided to run the staging database with Postgres 16 from next week on {1}"
