@@ -79,7 +79,7 @@ CALLING = (
     "author",
     PROMPTS,
 )
-REACHING = (*CALLING, "trusted_groups", "sources", "on_change", "on_failure", "tenant", "sync")
+REACHING = (*CALLING, "trusted_groups", "sources", "on_change", "on_failure", "tenant", "sync", "sync_encrypt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +145,7 @@ class Settings:
     # Several machines.
     sync: str | None = None  # the git remote over which machines share this memory; `dream sync URL` sets it
     sync_messages: bool = True  # off: messages, [RAW] entries and quotes stay on this machine
+    sync_encrypt: tuple[str, ...] = ()  # age recipients: then the remote's host can't read what goes there
 
     def model_for(self, job: Job) -> str:
         """Name the model that does `job`."""

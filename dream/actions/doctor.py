@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from dream import trust
+from dream.actions import membership
 from dream.actions.forget import unfinished
 from dream.directory import Workspace
 from dream.door import OTHERS
@@ -24,7 +26,7 @@ from dream.models import FORGET, Diagnostic
 from dream.redact import redact
 from dream.settings import Settings
 from dream.text import safe as texts
-from dream.versions import FILES, INTENT, UNDONE, gitdir, log, read_memory, transaction
+from dream.versions import FILES, INTENT, UNDONE, branches, gitdir, log, read_memory, transaction
 from dream.workspace import format as workspace_format
 from dream.workspace import index, machine
 from dream.workspace.files import (
@@ -424,6 +426,7 @@ def _all(workspace: Workspace, settings: Settings, now: datetime, *, repair: boo
     yield from check_decisions(workspace, now, repair=repair)
     yield from check_files(workspace, settings, now, repair=repair)
     yield from _queue(workspace)
+    yield from _synced(workspace, settings, repair=repair)
     yield from _leftovers(workspace, repair=repair)
     yield from _without_index(workspace)
     yield from _open_to_all(workspace, repair=repair)
@@ -437,6 +440,23 @@ def _unfinished(workspace: Workspace, *, repair: bool) -> Iterator[Ailment]:
         text = f"the `dream forget` number {one.number}, of {one.since:%Y-%m-%d %H:%M}, did not come to its end"
         ends = f"`dream forget --finish {one.number}` ends it" if one.texts else "run it again with the same text"
         yield Ailment(f".dream/{UNDONE}", text, f"{ends}; `dream forget --give-up {one.number}` leaves it at that")
+
+
+def _synced(workspace: Workspace, settings: Settings, *, repair: bool) -> Iterator[Ailment]:
+    """Name what is wrong with the sync; our copy of the branches is dropped where it is damaged, and fetched anew."""
+    wrong, waits = membership.troubles(workspace, settings.sync)
+    for text in (*wrong, *waits):
+        yield Ailment("sync", text, "docs/sync.md says what each case means")
+    copy = workspace.private / branches.FOLDER
+    if not copy.is_dir():
+        return
+    try:
+        branches.Branches(workspace.private).git.run("fsck", "--full", "--no-dangling", "--no-progress")
+    except GitError as error:
+        if repair:
+            shutil.rmtree(copy)
+        cure = f"{REPAIR} drops it; the next `dream sync` fetches it anew"
+        yield Ailment(f".dream/{branches.FOLDER}", f"is damaged: {error}", cure, repair)
 
 
 def _queue(workspace: Workspace) -> Iterator[Ailment]:

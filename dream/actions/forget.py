@@ -17,6 +17,7 @@ from pathlib import Path
 
 import orjson
 
+from dream.actions import membership, signed
 from dream.actions.statements import (
     EARLIER,
     FoundStatement,
@@ -30,7 +31,7 @@ from dream.actions.statements import (
     wished,
 )
 from dream.directory import Workspace
-from dream.errors import UnknownRevision, UsageError
+from dream.errors import DreamError, UnknownRevision, UsageError
 from dream.history.repair import Sealing
 from dream.memory import KNOWN_PLACES, TEMPLATES
 from dream.recall.others import machines
@@ -38,9 +39,10 @@ from dream.text.safe import span
 from dream.text.sentences import sentences
 from dream.transfer import native
 from dream.transfer.take import imported_from
-from dream.versions import UNDONE, changed, is_memory, rewrite, transaction
+from dream.versions import UNDONE, branches, changed, is_memory, rewrite, transaction
 from dream.versions.diff import by_file
 from dream.versions.rewrite import SHORTEST, Names, Needle, is_long_enough, is_name, renamed
+from dream.versions.signs import Signs
 from dream.workspace import files, index
 from dream.workspace import format as workspace_format
 from dream.workspace.lock import run_lock
@@ -91,6 +93,8 @@ class _Sought:
     taken: tuple[FoundStatement, ...] = ()
     near: tuple[FoundStatement, ...] = ()
     guessed: bool = False
+    whole: str = ""  # of the texts the one with which every statement that holds it goes
+    followed: bool = False  # another machine has forgotten it
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,24 @@ def forget(  # noqa: PLR0913 - each says what is meant, by name
             return _picked(workspace, what, chosen)
         return _wanted(workspace, what, text=text, words=words, wish=wish)
 
-    return _forget(workspace, wanted, guess=guess, dry_run=dry_run, now=now, locked=locked)
+    done = _forget(workspace, wanted, guess=guess, dry_run=dry_run, now=now, locked=locked)
+    return _everywhere(workspace, done, now=now, locked=locked)
+
+
+def obey(workspace: Workspace, signs: Signs, *, now: datetime) -> tuple[str, ...]:
+    """Forget what machines that are obeyed have forgotten, under the run lock; return what still holds it."""
+    texts: dict[str, bool] = {}
+    ours = (_read(path) for _, path in _ours(workspace))
+    for data in (*ours, *rewrite.contents(workspace.git.git)):
+        for text, whole in signs.found(data).items():
+            texts[text] = texts.get(text, False) or whole
+    if not texts:
+        return ()
+    every = (one.text for one in (*statements(workspace), *earlier(workspace)))
+    needle = Needle([*signed.holding(texts, every), *texts])
+    name = f"signs {signs.name}"  # one that was cut short is known by it
+    done = _forget(workspace, lambda: _Sought(name, needle, followed=True), dry_run=False, now=now, locked=True)
+    return () if done.whole else done.remains
 
 
 def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: datetime) -> Forgotten:
@@ -145,7 +166,8 @@ def finish(workspace: Workspace, number: int, *, dry_run: bool = False, now: dat
     one = _numbered(workspace, number)
     if not one.texts:
         raise UsageError(f"What number {number} was of is not noted; give its text again, or use --give-up {number}.")
-    return _forget(workspace, lambda: _Sought(one.what, Needle(one.texts)), dry_run=dry_run, now=now)
+    done = _forget(workspace, lambda: _Sought(one.what, Needle(one.texts)), dry_run=dry_run, now=now)
+    return _everywhere(workspace, done, now=now)
 
 
 def give_up(workspace: Workspace, number: int, *, now: datetime) -> None:
@@ -205,6 +227,8 @@ def _forget(
         # With the text itself: only so can it be finished when nobody knows it any more.
         row = orjson.dumps({"number": number, "since": now.isoformat(), "what": sought.what, "texts": needle.given})
         _note(workspace, [*others, Unfinished(number, now, needle.given, row, sought.what)])
+        if not sought.followed:
+            signed.note(workspace, needle.texts, sought.whole)
         # 2. Files that git doesn't keep: history, its archive, the run record.
         _rewrite_files(workspace, needle, _rewrite_history(workspace, needle, now))
         # 3. Every version, and with it the files of the newest one.
@@ -225,6 +249,25 @@ def _forget(
             dry_run=False,
             whole=not left,
         )
+
+
+def _everywhere(workspace: Workspace, done: Forgotten, *, now: datetime, locked: bool = False) -> Forgotten:
+    """Carry what was forgotten to the remote at once, where the workspace is synced; the other machines follow."""
+    from dream.actions import sync  # which forgets here what was forgotten elsewhere
+
+    us = membership.member(workspace)
+    if us is None or done.dry_run or not done.found:
+        return done
+    try:
+        settings = workspace.settings(using=("sync",))
+        if settings.sync != us.url:
+            return done
+        synced = sync.sync(workspace, us.url, settings=settings, now=now, locked=locked)
+    except DreamError as error:
+        left = f"{us.url} and the other machines hold it until the next `dream sync`: {error}"
+        return replace(done, remains=(left, *done.remains), whole=False)
+    unclean = tuple(f"{us.url} still holds it, in what {name} wrote" for name in synced.unclean)
+    return replace(done, remains=(*synced.problems, *unclean, *done.remains), whole=done.whole and not unclean)
 
 
 def _taken_up(workspace: Workspace, sought: _Sought) -> _Sought:
@@ -294,6 +337,7 @@ def _wanted(workspace: Workspace, what: str, *, text: bool, words: bool, wish: S
         taken=tuple(one for one in taken if one.cite != EARLIER),
         near=tuple(near(what, taken, standing)),
         guessed=guessed,
+        whole=itself[0] if itself else "",
     )
 
 
@@ -333,7 +377,7 @@ def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:
     """Yield every file of ours by its path in the workspace, but for git's own, the lock files and the note."""
     root, private = workspace.root, workspace.private
     inside = (path for folder in (workspace.memory, private) for path in sorted(folder.rglob("*")))
-    hidden = (private / "git", private / "git.new")
+    hidden = (private / "git", private / "git.new", private / branches.FOLDER)
     for path in (*map(root.joinpath, workspace.files()), *root.glob("*.md.saved"), *inside):
         ours = path.is_file() and not path.is_symlink() and path.name not in _OTHERS
         if ours and not any(path.is_relative_to(folder) for folder in hidden):
@@ -415,8 +459,10 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
     git = workspace.git.git
     if names := rewrite.remotes(git):
         yield f"the remote {', '.join(names)} keeps what was pushed to it; dream pushes nothing"
-    if (workspace.private / "sync.json").exists():
-        yield "what was synced stays on the remote, in .dream/sync and on the other machines; forget it there too"
+    if (us := membership.member(workspace)) is not None and us.key:
+        yield "the other machines forget it at their next sync; the host may keep it in forks, pull requests or backups"
+    elif us is not None:
+        yield "what was synced stays on the remote and on the other machines: this machine has no key of the memory yet"
     if others := rewrite.foreign(git, rewrite.branch(git)):
         yield f"these refs are not dream's and stay as they are, with what they hold: {', '.join(others)}"
     if git.git_dir != workspace.root / ".git":

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
-from dream.actions import check
+from dream.actions import check, membership
+from dream.actions.membership import Meeting
 from dream.consolidate import listing
 from dream.crontime import Timetable, parse
 from dream.directory import Workspace, absent
@@ -87,6 +88,7 @@ class Health:
     warnings: tuple[str, ...] = ()
     doubts: str = ""  # what `dream check` finds in the lines, in short
     is_live: bool = field(default=False, metadata=HIDDEN)
+    sync: Meeting | None = None  # how the last sync went; None where the workspace is not synced
 
 
 def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Mapping[str, Timetable]) -> Health:
@@ -114,6 +116,8 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
     problems += _missed(workspace, clocks, now, zone) if next_run else []
     problems += _doubled(list(scheduled))
     problems += _idle(recorded, now, zone) if backlog.entries else []
+    unsynced, waits = membership.troubles(workspace, settings.sync)
+    problems += unsynced
     return Health(
         workspace=workspace.root,
         model=settings.models_for(),
@@ -138,9 +142,11 @@ def read(workspace: Workspace, settings: Settings, now: datetime, scheduled: Map
         warnings=(
             *listing.unread_agents(workspace, settings, now, home=Path.home(), environ=os.environ),
             *_places(workspace),
+            *waits,
         ),
         doubts=_doubts(workspace, now),
         is_live=holds_any(workspace.private),
+        sync=membership.meeting(workspace) if settings.sync else None,
     )
 
 

@@ -15,10 +15,9 @@ Numbers of operations tell what a state was made of, so nothing that is noted el
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +26,9 @@ from typing import Any
 import orjson
 
 from dream import trust
+from dream.actions import forget, membership, signed
 from dream.actions.configure import set_values
+from dream.actions.membership import Meeting, Other, SyncMember, begin, drawn, free, member, named, note
 from dream.directory import Workspace
 from dream.errors import DreamError, GitError, UsageError, WorkspaceError
 from dream.history.checksums import FIRST
@@ -43,52 +44,31 @@ from dream.settings import Settings
 from dream.text.safe import clean
 from dream.versions import branches as remotes
 from dream.versions import is_memory, lines, log, read_memory, shared, transaction
+from dream.versions.age import NotForUsError
 from dream.versions.branches import FETCHED, KNOWN, Branches, Remote
 from dream.versions.branches import OWN as OWN_BRANCH
 from dream.versions.diff import compare
 from dream.versions.fold import By, Folded, Lost, Op, derive, fold, key
 from dream.versions.git import is_sha
+from dream.versions.rewrite import MARK
 from dream.versions.shared import Branch
-from dream.workspace import files, machine, places
+from dream.versions.signs import Signs
+from dream.versions.signs import rows as sign_rows
+from dream.workspace import files, places
 from dream.workspace.lock import run_lock
 from dream.workspace.review_files import REJECTED
 
-NOTE, STATE = "sync.json", "synced.json"  # in .dream/: the membership; what the files were folded from
+STATE = "synced.json"  # in .dream/: what the files were folded from
 AHEAD = timedelta(days=1)  # a line that was said later than in so long waits: a clock has jumped
 ROUNDS = 3  # how often a sync begins anew because somebody wrote at the same moment
 
 
 @dataclass(frozen=True, slots=True)
-class SyncMember:
-    """This machine as one of those that share a memory; `key` is theirs, in hex, "" where it was not given here.
-
-    `accepted` are the machines that are obeyed; of those in `sealing` only what carries the seal of the key.
-    `url` is the remote that the person has agreed to.
-    """
-
-    machine: str
-    name: str
-    memory: str
-    key: str = ""
-    url: str = ""
-    accepted: tuple[str, ...] = ()
-    sealing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """Another machine, and how it stands: `waiting` are lines of it that count once it is accepted."""
-
-    machine: str
-    name: str
-    accepted: bool
-    written: str = ""
-    waiting: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Synced:
-    """What a sync did. `sent` and `received` count operations, `entries` those of history that came."""
+    """What a sync did. `sent` and `received` count operations, `entries` those of history that came.
+
+    `unclean` are machines whose branch on the remote still holds what was forgotten.
+    """
 
     outcome: str
     remote: str
@@ -99,6 +79,8 @@ class Synced:
     entries: int = 0
     machines: tuple[Other, ...] = ()
     lost: tuple[Lost, ...] = ()
+    forgotten: int = 0
+    unclean: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -127,54 +109,6 @@ class FoldState:
         return cls(turn, numbers, obeyed, at, str(head) if is_sha(head) else "")
 
 
-def member(workspace: Workspace) -> SyncMember | None:
-    """Return this machine as a member of a shared memory; None where the workspace is not synced."""
-    note = files.read_note(workspace.private / NOTE)
-    with suppress(KeyError, TypeError):
-        lists = {name: tuple(map(str, note.get(name, ()))) for name in ("accepted", "sealing")}
-        return SyncMember(
-            note["machine"], note["name"], note["memory"], note.get("key", ""), note.get("url", ""), **lists
-        )
-    return None
-
-
-def note(workspace: Workspace, now: SyncMember) -> None:
-    """Write down the membership, for its owner alone to read."""
-    files.write_note(workspace.private / NOTE, asdict(now))
-
-
-def begin(workspace: Workspace, url: str, *, waits: bool = False) -> SyncMember:
-    """Become one of the machines that meet at `url`, or the first; return the membership, which is noted.
-
-    What is there already is of machines that the person has named by naming the remote: they are accepted.
-    Raises UsageError for an address that is none, and GitError where it can't be reached.
-    """
-    branches = Branches(workspace.private, waits=waits)
-    remote = branches.remote(url)
-    if remote.folder is not None:
-        remotes.make_folder(remote.folder)
-    if (known := member(workspace)) is not None:
-        note(workspace, known := replace(known, url=url))
-        return known
-    listed = branches.listed(remote)
-    branches.fetch(remote)
-    found = [shared.read(branches, one, sha, b"") for one, sha in listed.items()]
-    memories = {str(one.info.get("memory", "")) for one in found}
-    if len(memories) > 1:
-        raise GitError(f"{remote.url} holds the branches of {len(memories)} memories; each needs a remote of its own.")
-    this = machine.this(trust.state_directory(os.environ))
-    made = SyncMember(
-        this.id if this.id not in listed else _drawn(),
-        _free(this.name, {one.name for one in found}),
-        memories.pop() if memories else secrets.token_hex(8),
-        "" if found else secrets.token_hex(16),
-        url,
-        tuple(sorted(listed)),
-    )
-    note(workspace, made)
-    return made
-
-
 def sync(
     workspace: Workspace,
     url: str,
@@ -196,14 +130,34 @@ def sync(
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
         known = member(workspace) or begin(workspace, url, waits=waits)
-        branches = Branches(workspace.private, waits=waits)
-        remote = branches.remote(url)
-        for _ in range(ROUNDS):
-            done = _Round(workspace, settings, known, branches, remote, now, takes).run()
-            if done is not None:
-                return done
-            transaction.commit_hand_edits(workspace, now)
-        raise GitError(transaction.BUSY)
+        try:
+            done = _met(workspace, url, known, settings, now, waits, takes)
+        except DreamError as error:
+            membership.missed(workspace, str(error), now)
+            raise
+        told = (done.remote, done.machine, done.machines, done.problems, done.forgotten)
+        membership.met(workspace, Meeting(now.isoformat(), *told))
+        return done
+
+
+def _met(
+    workspace: Workspace, url: str, known: SyncMember, settings: Settings, now: datetime, waits: bool, takes: bool
+) -> Synced:
+    branches = Branches(workspace.private, waits=waits, recipients=settings.sync_encrypt)
+    branches.age.check()
+    if mine := signed.noted(workspace):  # also where the remote can't be reached
+        cleaning = signed.Cleaning(workspace, branches, known, Signs(bytes.fromhex(known.key), mine))
+        cleaning.clean_copies(now)
+        if cleaning.is_dirty:
+            cleaning.drop_old()
+    remote = branches.remote(url)
+    for _ in range(ROUNDS):
+        done = _Round(workspace, settings, known, branches, remote, now, takes).run()
+        if done is not None:
+            return done
+        known = member(workspace) or known
+        transaction.commit_hand_edits(workspace, now)
+    raise GitError(transaction.BUSY)
 
 
 @dataclass(slots=True)
@@ -219,20 +173,25 @@ class _Round:
     takes: bool
     problems: list[str] = field(default_factory=list)
     _authors: lines.Authors = field(default_factory=lines.Authors)
+    _found: dict[tuple[str, str], Branch] = field(default_factory=dict)
+    _signs: Signs = field(default_factory=lambda: Signs(b""))
+    _is_dirty: bool = False  # our copy of the branches holds what was forgotten
 
     def run(self) -> Synced | None:
-        # 1. What the others wrote, and what is known of it.
+        # 1. What was forgotten elsewhere is forgotten here, before anything else.
         listed, refs = self._fetched()
+        refs = self._obeyed(listed, refs)
+        # 2. What the others wrote, and what is known of it.
         listed, state = self._own(listed, refs)
         known = {one: self._read(one, refs[KNOWN + one]) for one in self._others(refs, KNOWN)}
         own = self._read(self.member.machine, sha) if (sha := refs.get(OWN_BRANCH + self.member.machine)) else None
-        # 2. What this machine did since becomes operations on its own branch.
+        # 3. What this machine did since becomes operations on its own branch.
         texts = self._texts()
         before, base = self._base(own or state, known)
         is_untouched = not before.turn and own is None and len({*listed} - {self.member.machine}) and _is_as_made(texts)
         made = [] if is_untouched else derive(base, texts, self.member.machine, self._author)
         own, sent = self._written(own, made, replace(before, seen=self._seen(before.seen, own, made)))
-        # 3. All that is known now is one memory.
+        # 4. All that is known now is one memory.
         taken = self._taken_in(listed, known) if self.takes else known
         self._places_taken_in(taken)
         everybody = {**taken, self.member.machine: own}
@@ -242,14 +201,22 @@ class _Round:
         if commit is None:
             return None
         files.write_note(self.workspace.private / STATE, asdict(after))
-        # 4. The history of the others, and our branch to the remote.
+        # 5. The history of the others, and our branch to the remote.
         entries = sum(self._mirrored(one, known.get(one.machine)) for one in taken.values())
         if own.sha != listed.get(own.machine):
             files.checkpoint("before push")
-            self.branches.push(self.remote, own.machine, own.sha, listed.get(own.machine))
+            try:
+                self._pushed(own.machine, own.sha, listed.get(own.machine))
+            except GitError:
+                if self.branches.listed(self.remote).get(own.machine) == listed.get(own.machine):
+                    raise
+                return None  # somebody wrote our branch anew meanwhile, or another copy of us did
             files.checkpoint("after push")
         self.branches.move({KNOWN + own.machine: own.sha, FETCHED + own.machine: own.sha})
-        if sent:
+        unclean = [one.name for one in taken.values() if not self._cleaned_there(one, listed)]
+        if self._is_dirty or self._cleaning().is_dirty:
+            self._cleaning().drop_old()
+        elif sent:
             self.branches.tidy()
         received = sum(len(one.ops) for one in taken.values()) - sum(len(one.ops) for one in known.values())
         return Synced(
@@ -261,9 +228,20 @@ class _Round:
             received=max(0, received),
             entries=entries,
             machines=tuple(
-                Other(one.machine, one.name, self._is_obeyed(one), str(one.info.get("written", "")), waiting[name])
+                Other(
+                    one.machine,
+                    one.name,
+                    self._is_obeyed(one),
+                    str(one.info.get("written", "")),
+                    waiting[name],
+                    len(self._signs.all - one.signs),
+                    one.is_sealed,
+                    name not in listed,
+                )
                 for name, one in sorted(taken.items())
             ),
+            forgotten=len(self._signs.all),
+            unclean=tuple(unclean),
             lost=tuple(lost),
             problems=tuple(self.problems),
         )
@@ -272,10 +250,20 @@ class _Round:
 
     def _fetched(self) -> tuple[dict[str, str], dict[str, str]]:
         listed, refs = self.branches.listed(self.remote), self.branches.refs()
-        if self.takes and any(refs.get(FETCHED + one) != sha for one, sha in listed.items()):
+        us = self.member.machine
+        ours = {refs.get(kind + us) for kind in (OWN_BRANCH, KNOWN, FETCHED)}
+        new = [one for one, sha in listed.items() if refs.get(FETCHED + one) != sha]
+        if (self.takes and new) or (us in listed and listed[us] not in ours):
             self.branches.fetch(self.remote)
             refs = self.branches.refs()
             listed = {one: refs[FETCHED + one] for one in listed if FETCHED + one in refs}
+        for one, sha in [*listed.items()]:
+            if self.takes or one == us:
+                try:
+                    self._read(one, sha)
+                except NotForUsError as error:
+                    del listed[one]
+                    self.problems.append(f"{one}: {error}")
         known = {*self._others(refs, KNOWN)}
         if listed and not known & listed.keys() and self.member.machine not in listed:
             if not self.takes:
@@ -284,6 +272,74 @@ class _Round:
             if first.info.get("memory") != self.member.memory:
                 raise GitError(f"{self.remote.url} holds another memory; name the right remote with `dream sync URL`.")
         return listed, refs
+
+    def _obeyed(self, listed: Mapping[str, str], refs: dict[str, str]) -> dict[str, str]:
+        """Forget here what was forgotten on a machine that is obeyed; return our refs as they are then.
+
+        What another machine wrote counts without it from now on, whether that machine has followed or not.
+        """
+        us = self.member
+        own = self._read(us.machine, sha) if (sha := refs.get(OWN_BRANCH + us.machine)) else None
+        there = [(one, refs[KNOWN + one]) for one in self._others(refs, KNOWN)]
+        there += [(one, sha) for one, sha in listed.items() if one != us.machine and self.takes]
+        followed = own.signs if own else frozenset()
+        signs = {*signed.noted(self.workspace), *followed}
+        for branch in (self._read(*one) for one in there):
+            if branch.machine in us.accepted and (branch.is_sealed or branch.machine not in us.sealing):
+                signs |= branch.signs
+        if not signs:
+            return refs
+        if not us.key:
+            self.problems.append(
+                f"{_counted(len(signs), 'text')} forgotten elsewhere can't be recognised here: this machine has no key "
+                "of the memory; `dream sync --trust NAME` asks for it."
+            )
+            return refs
+        self._signs = Signs(bytes.fromhex(us.key), signs)
+        if new := signs - followed:
+            files.checkpoint("before what was forgotten elsewhere goes")
+            self.problems += forget.obey(self.workspace, Signs(bytes.fromhex(us.key), new), now=self.now)
+        self._cleaning().clean_copies(self.now)
+        self._found.clear()
+        return self.branches.refs()
+
+    def _cleaning(self) -> signed.Cleaning:
+        return signed.Cleaning(self.workspace, self.branches, self.member, self._signs)
+
+    def _cleaned_there(self, branch: Branch, listed: Mapping[str, str]) -> bool:
+        """Write another machine's branch anew on the remote where it holds what was forgotten; return whether it is."""
+        there = listed.get(branch.machine)
+        if there is None or there == branch.sha or self._cleaning().known(branch.machine, there) != branch.sha:
+            return True
+        if not branch.is_sealed:
+            self.problems.append(
+                f"{self.remote.url} still holds what was forgotten, in what {branch.name} wrote: it has no key of the "
+                f"memory yet; run `dream sync --trust {self.member.name}` there."
+            )
+            return False
+        try:
+            self._pushed(branch.machine, branch.sha, there)
+        except GitError as error:
+            where = f"{self.remote.url} still holds what was forgotten, in what {branch.name} wrote"
+            self.problems.append(f"{where}: {error}")
+            return False
+        self.branches.move({FETCHED + branch.machine: branch.sha})
+        return True
+
+    def _pushed(self, machine: str, sha: str, expected: str | None) -> None:
+        """Bring a branch to the remote; one that was written anew needs to be let through there."""
+        is_anew = expected is not None and not self.branches.is_ancestor(expected, sha)
+        self._is_dirty = self._is_dirty or is_anew
+        try:
+            self.branches.push(self.remote, machine, sha, expected)
+        except GitError as error:
+            if not is_anew:
+                raise
+            self._cleaning().drop_old()
+            raise GitError(
+                f"it was not let through that a branch is written anew ({error}) Allow forced pushes to dream/* there, "
+                "or delete the branch; the next sync sends it again."
+            ) from error
 
     def _own(self, listed: dict[str, str], refs: dict[str, str]) -> tuple[dict[str, str], Branch | None]:
         """Check that nobody else has written our branch; where somebody has, go on under a new one.
@@ -297,12 +353,18 @@ class _Round:
         before = [sha for sha in (own, pushed) if sha]
         if there is None or there in before or any(self.branches.is_ancestor(there, sha) for sha in before):
             return listed, None
+        if own and self._is_ours(self._read(one, own), self._read(one, there)):
+            return listed, None
+        if not before and self._is_all_here(self._read(one, there)):  # our copy of the branches was lost
+            self.branches.move({OWN_BRANCH + one: there})
+            refs[OWN_BRANCH + one] = there
+            return listed, None
         state = self._read(one, pushed) if pushed else None
-        name = _free(self.member.name, {self.member.name, *(self._read(*row).name for row in listed.items())})
+        name = free(self.member.name, {self.member.name, *(self._read(*row).name for row in listed.items())})
         sealing = {*self.member.sealing, *([one] if self.member.key else [])}  # a copy of us has our key
         self.member = replace(
             self.member,
-            machine=_drawn(),
+            machine=drawn(),
             name=name,
             accepted=tuple(sorted({*self.member.accepted, one})),
             sealing=tuple(sorted(sealing)),
@@ -316,25 +378,47 @@ class _Round:
         )
         return listed, state
 
+    def _is_ours(self, own: Branch, there: Branch) -> bool:
+        """Return whether a branch holds nothing that ours lacks, but for what was forgotten."""
+        ours = {op.id: op for op in own.ops}
+        theirs = [signed.clean(op, self._signs) for op in there.ops]
+        same = all(ours.get(op.id) == op or op.is_forgotten or MARK in (op.text or "") for op in theirs)
+        return same and shared.holds(self.branches, own, there)
+
+    def _is_all_here(self, there: Branch) -> bool:
+        """Return whether a branch holds no operation and no entry that this workspace has not written."""
+        state = FoldState.read(files.read_note(self.workspace.private / STATE))
+        rows, _ = self._entries({})
+        written = shared.names(b"".join(rows))
+        named = shared.names(shared.content(self.branches, there, shared.HISTORY))
+        return _highest(there.ops) <= state.seen.get(there.machine, 0) and named <= written
+
     def _others(self, refs: Mapping[str, str], kind: str) -> list[str]:
         names = (ref.removeprefix(kind) for ref in refs if ref.startswith(kind))
         return sorted(one for one in names if one != self.member.machine)
 
     def _read(self, one: str, sha: str) -> Branch:
-        return shared.read(self.branches, one, sha, bytes.fromhex(self.member.key))
+        if (one, sha) not in self._found:
+            self._found[one, sha] = shared.read(self.branches, one, sha, bytes.fromhex(self.member.key))
+        return self._found[one, sha]
 
     def _taken_in(self, listed: Mapping[str, str], known: Mapping[str, Branch]) -> dict[str, Branch]:
         """Return every other machine's branch as it counts from now on, and note it."""
         taken = dict(known)
+        cleaning = self._cleaning()
         for one, sha in listed.items():
             before = known.get(one)
-            if one == self.member.machine or (before is not None and before.sha == sha):
+            if one == self.member.machine or (before and before.sha in (sha, cleaning.known(one, sha))):
                 continue
             branch = self._read(one, sha)
             if why := self._refused(branch, before):
                 self.problems.append(f"{branch.name}: {why}")
             else:
-                taken[one] = branch
+                taken[one] = cleaning.clean(branch, self.now)
+            if shared.recipients(branch) and not self.settings.sync_encrypt:
+                self.problems.append(
+                    f"{branch.name} encrypts what it sends, and this machine does not: set sync_encrypt in dream.toml."
+                )
         sealing = {one for one, branch in taken.items() if branch.is_sealed}
         if sealing - {*self.member.sealing}:
             self.member = replace(self.member, sealing=tuple(sorted({*self.member.sealing, *sealing})))
@@ -355,9 +439,9 @@ class _Round:
             return "what was written in its name has no seal of this memory's key, and is left out."
         if before is None or self.branches.is_ancestor(before.sha, branch.sha):
             return ""
-        if branch.is_sealed and branch.generation > before.generation:
-            return ""
-        return "its branch was written anew, by nobody who proved to have the key; what was known of it stays."
+        if shared.holds(self.branches, branch, before):
+            return ""  # it was written anew, without what was forgotten
+        return "its branch was rewound or written anew, and lacks what is known of it here; that stays."
 
     def _places_taken_in(self, taken: Mapping[str, Branch]) -> None:
         """Note the places of who is obeyed that are new here, so that their files belong to them."""
@@ -422,29 +506,34 @@ class _Round:
         for month, some in messages.items():
             changes |= shared.grown(listed, f"messages/{month}.", some, part)
         places = files.read_bytes(self.workspace.root / PLACES)
-        if places is not None and remotes.blob(places) != listed.get("places.toml"):
+        if places is not None and ("places.toml" not in listed or part("places.toml") != places):
             changes["places.toml"] = places
+        if (signs := sign_rows(self._signs.all)) and (own is None or self._signs.all != own.signs):
+            changes[shared.SIGNS] = signs
         is_same = own is not None and own.is_sealed == bool(self.member.key) and own.name == self.member.name
-        if not changes and own is not None and is_same:
+        is_for_same = own is None or shared.recipients(own) == self.settings.sync_encrypt
+        if not changes and own is not None and is_same and is_for_same:
             return own, 0
+        if not is_for_same:  # who may read it has changed: it is written anew
+            changes = {**{path: part(path) for path in listed if path != remotes.SEAL}, **changes}
+            listed, own = {}, None
         told = {
             "format": shared.FORMAT,
             **{name: getattr(self.member, name) for name in ("memory", "machine", "name")},
-            "generation": shared.number(info.get("generation")),
             "written": self.now.astimezone(UTC).isoformat(timespec="seconds"),
             "state": asdict(state),
             **reached,
             "dreamt": self.workspace.dream_cursor(),
             "messages": sizes,
         }
+        if self.settings.sync_encrypt:  # who can read this may have the key, too
+            told |= {"recipients": self.settings.sync_encrypt, "key": self.member.key}
         changes[shared.INFO] = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        if self.member.key:
-            blobs = {**listed, **{path: remotes.blob(data) for path, data in changes.items() if data is not None}}
-            changes[remotes.SEAL] = remotes.sealed(bytes.fromhex(self.member.key), self.member.machine, blobs)
         subject = f"sync: {_counted(len(made), 'line')}, {_counted(len(rows), 'entry', 'entries')}"
         files.checkpoint("before our branch is written")
-        message = f"{subject} from {self.member.name}\n"
-        sha = self.branches.write(self.member.machine, changes, own.sha if own else None, message, self.now)
+        message = "sync\n" if self.settings.sync_encrypt else f"{subject} from {self.member.name}\n"
+        parent, key = own.sha if own else None, bytes.fromhex(self.member.key)
+        sha = self.branches.write(self.member.machine, changes, parent, message, self.now, key=key, kept=listed)
         files.checkpoint("after our branch is written")
         return self._read(self.member.machine, sha), len(made) + len(rows) + sum(map(len, messages.values()))
 
@@ -472,15 +561,11 @@ class _Round:
             month, size = path.name.removesuffix(".jsonl"), path.stat().st_size
             if size == sizes.get(month):
                 continue
-            there = self._content(own, f"messages/{month}.") if own else b""
+            there = shared.content(self.branches, own, f"messages/{month}.") if own else b""
             if some := shared.lacking(there, b"".join(line + b"\n" for _, line in messages.raw(path))):
                 found[month] = some
             sizes[month] = size
         return sizes, found
-
-    def _content(self, branch: Branch, prefix: str) -> bytes:
-        named = shared.parts(branch.listed, prefix)
-        return b"".join(self.branches.read(branch.listed[part] for part in named))
 
     # One memory of it all.
 
@@ -516,7 +601,9 @@ class _Round:
         at = int(self.now.timestamp())
         ops = [op for branch in everybody.values() for op in branch.ops]
         held = self._held(ops, obeyed, at)
-        waiting = {one: sum(map(held, branch.ops)) for one, branch in everybody.items()}
+        waiting = {
+            one: sum(map(held, branch.ops)) + len(branch.signs - self._signs.all) for one, branch in everybody.items()
+        }
         for branch in everybody.values():
             if ahead := sum(op.at > at + AHEAD.total_seconds() for op in branch.ops):
                 whose = (
@@ -584,7 +671,7 @@ class _Round:
             if not named or (was_whole and is_same and path.exists()):
                 continue
             there = files.read_bytes(path) or b""
-            if rows := shared.lacking(there, self._content(branch, prefix)):
+            if rows := shared.lacking(there, shared.content(self.branches, branch, prefix)):
                 files.replace_file(path, there + b"".join(rows))
                 came += len(rows) * (prefix == shared.HISTORY)
         files.checkpoint("before a machine's history is noted as whole")
@@ -625,61 +712,6 @@ def _counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def _drawn() -> str:
-    return f"m-{secrets.token_hex(4)}"
-
-
-def _free(name: str, taken: set[str]) -> str:
-    number = 2
-    free = name[:36]
-    while free in taken:
-        free, number = f"{name[:36]}-{number}", number + 1
-    return free
-
-
-# What a person decides of another machine.
-
-
-def others(workspace: Workspace) -> list[Branch]:
-    """Return the other machines as they were taken in last; starts git, and reaches no remote."""
-    us = member(workspace)
-    if us is None:
-        return []
-    branches = Branches(workspace.private)
-    refs = branches.refs()
-    found = {ref.removeprefix(KNOWN): sha for ref, sha in refs.items() if ref.startswith(KNOWN)}
-    key = bytes.fromhex(us.key)
-    return [shared.read(branches, one, sha, key) for one, sha in sorted(found.items()) if one != us.machine]
-
-
-def named(workspace: Workspace, name: str) -> Branch:
-    """Return the machine of this name or id; raises UsageError where there is none."""
-    known = others(workspace)
-    found = [one for one in known if name in (one.name, one.machine)]
-    if len(found) == 1:
-        return found[0]
-    there = ", ".join(one.name for one in known) or "none yet: `dream sync` looks"
-    raise UsageError(f"No other machine of this memory is called {name!r}; there is {there}.")
-
-
-def accept(workspace: Workspace, name: str, key: str, *, now: datetime) -> SyncMember:
-    """Obey a machine from the next sync on; `key` is the memory's, "" where it is known here or nobody has it.
-
-    Raises UsageError where the key does not fit the machine's seal.
-    """
-    with run_lock(workspace.private, "dream sync", now=now):
-        one, us = named(workspace, name), member(workspace)
-        assert us is not None, "who knows another machine is a member"
-        if key and not us.key:
-            us = replace(us, key=key)
-            branches = Branches(workspace.private)
-            if not shared.read(branches, one.machine, one.sha, bytes.fromhex(key)).is_sealed:
-                raise UsageError(f"That is not the key by which {one.name} seals what it writes; nothing was accepted.")
-        us = replace(us, accepted=tuple(sorted({*us.accepted, one.machine})))
-        note(workspace, us)
-        return us
-
-
 def adopt(workspace: Workspace, name: str, *, now: datetime) -> int:
     """Take into our history what another machine has not dreamt, so that it is dreamt here; return how many entries.
 
@@ -717,7 +749,10 @@ def clone(url: str, directory: Path, *, now: datetime, waits: bool = False) -> t
         us = begin(workspace, url, waits=waits)
         if not us.accepted:
             raise UsageError(f"{url} holds no memory yet; `dream sync {url}` in a workspace puts it there.")
-        done = sync(workspace, url, settings=Settings(), now=now, waits=waits)
+        chosen: dict[str, Any] = {"sync": url}
+        if recipients := membership.recipients(workspace):  # as the machines that are there have it
+            chosen["sync_encrypt"] = list(recipients)
+        done = sync(workspace, url, settings=Settings(sync_encrypt=recipients), now=now, waits=waits)
     except DreamError:
         workspace.history.close()
         trust.forget(workspace.root, trust.state_directory(os.environ))
@@ -726,5 +761,5 @@ def clone(url: str, directory: Path, *, now: datetime, waits: bool = False) -> t
         if is_new:
             directory.rmdir()
         raise
-    set_values(workspace.root, {"sync": url})
+    set_values(workspace.root, chosen)
     return workspace, done

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dream.actions.sync import Synced
     from dream.settings import Settings
 
-KEY = re.compile(r"[0-9a-f]{32}")
-
 
 @click.command("sync", cls=group.DreamCommand)
 @click.argument("url", required=False, metavar="[URL]")
@@ -56,7 +54,7 @@ def sync_command(
       dream sync --adopt old-laptop
       dream sync --off
     """
-    from dream.actions import sync
+    from dream.actions import membership, sync
     from dream.versions.branches import address
 
     if sum(map(bool, (url, off, trusted, adopt))) > 1:
@@ -75,10 +73,10 @@ def sync_command(
     wanted = address(url) if url else settings.sync
     if not wanted:
         raise UsageError("No remote is set; name a git remote of your own: dream sync git@github.com:me/memory.git")
-    us = sync.member(workspace)
+    us = membership.member(workspace)
     if us is None or us.url != wanted:
         _agreed(workspace, settings, wanted, yes=yes)
-        sync.begin(workspace, wanted, waits=group.somebody_answers())
+        membership.begin(workspace, wanted, waits=group.somebody_answers())
         if settings.sync != wanted:
             from dream.actions.configure import set_values
 
@@ -97,10 +95,14 @@ def _agreed(workspace: Workspace, settings: Settings, url: str, *, yes: bool) ->
         raise Untrusted(f"{workspace.root} is not trusted on this machine; see what it would do: dream trust")
     remote = Branches(workspace.private, waits=True).remote(url)
     what = "history, messages" if settings.sync_messages else "history without what was said word for word"
+    read_by = (
+        "It is encrypted: its host sees how much it is, and when it changes"
+        if settings.sync_encrypt
+        else "Whoever can read that remote reads it, now and what it held before"
+    )
     output.problem(
         f"To {remote.url} go SOUL.md, USER.md, memory/MEMORY.md, places, what you took back, {what}; secrets are "
-        "redacted, and dream.toml and prompts/ stay here. Whoever can read that remote reads it, now and what it held "
-        "before."
+        f"redacted, and dream.toml and prompts/ stay here. {read_by}."
     )
     if remote.folder is not None and remote.folder.exists() and remote.is_open:
         output.problem(f"Every user of this machine can read {remote.folder}.")
@@ -121,17 +123,17 @@ def _off(workspace: Workspace, settings: Settings, as_json: bool) -> None:
 
 
 def _trusted(workspace: Workspace, name: str, as_json: bool) -> None:
-    from dream.actions import sync
+    from dream.actions import membership
 
-    one, us = sync.named(workspace, name), sync.member(workspace)
+    one, us = membership.named(workspace, name), membership.member(workspace)
     key = ""
     if us is not None and not us.key and one.listed.get("seal"):
         output.problem(f"The key of this memory, as `dream sync --trust {us.name}` shows it on {one.name}:")
         typed = click.prompt("Key", hide_input=True, err=True) if group.somebody_answers() else sys.stdin.readline()
         key = re.sub(r"[\s-]", "", typed).lower()
-        if not KEY.fullmatch(key):
+        if not membership.KEY.fullmatch(key):
             raise UsageError("That is no key: it has 32 digits from 0 to f.")
-    now = sync.accept(workspace, name, key, now=group.now())
+    now = membership.accept(workspace, name, key, now=group.now())
     shown = "-".join(re.findall("....", now.key))
     if as_json:
         output.emit({"accepted": one.name, "machine": one.machine, "key": shown})

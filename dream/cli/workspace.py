@@ -18,6 +18,7 @@ from dream.text.safe import span
 from dream.workspace import locate
 
 if TYPE_CHECKING:
+    from dream.actions.membership import Meeting
     from dream.actions.status import Health
     from dream.settings import Settings
     from dream.workspace.runs import RunRecord
@@ -40,6 +41,7 @@ EFFECTS = {
     "owners": "takes what these people say for the user's own words",
     "author": "takes what is typed into the memory files for this agent's, not for yours",
     "sync": "sends memory and history to this git remote, every night",
+    "sync_encrypt": "decides who can read what is sent there",
     "tenant": "counts its spending as this tenant's in a fleet",
     "on_change": "runs this command on your machine after each change of memory",
     "on_failure": "runs this command on your machine after a failure",
@@ -204,6 +206,7 @@ def _show(found: Health, settings: Settings) -> None:
         ("today", show.bill(found.today)),
         ("month", show.bill(found.month)),
         ("next run", _next(found)),
+        *([("synced", _synced(found.sync))] if found.sync else []),
     ]
     for name, value in rows:
         output.say(f"{name:<10} {value}", fold=True)
@@ -225,6 +228,14 @@ def _well(found: Health) -> str:
     if found.backlog.entries:
         return f"Works; {show.counted(found.backlog.entries, 'entry')} to dream."
     return "Works; all of history is dreamt."
+
+
+def _synced(last: Meeting) -> str:
+    names = ", ".join(f"{one.name} (gone)" if one.gone else one.name for one in last.machines) or "no other machine yet"
+    when = last.at[:16].replace("T", " ") or "never"
+    forgot = any(one.behind for one in last.machines) or last.forgotten
+    host = "; its host may keep what was forgotten in forks, pull requests and backups" if forgot else ""
+    return f"{when}, over {last.remote}, with {names}{host}"
 
 
 def _history(found: Health, settings: Settings) -> str:

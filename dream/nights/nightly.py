@@ -149,9 +149,9 @@ def _sync(workspace: Workspace, settings: Settings, now: datetime, *, takes: boo
     """Sync with the remote that a person has agreed to; return what went wrong, which ends no night."""
     if not settings.sync:
         return []
-    from dream.actions import sync
+    from dream.actions import membership, sync
 
-    us = sync.member(workspace)
+    us = membership.member(workspace)
     if us is None or us.url != settings.sync:
         return [f"Not synced: nobody has agreed to {settings.sync} on this machine yet; run `dream sync` once."]
     try:

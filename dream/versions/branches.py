@@ -18,7 +18,7 @@ import hmac
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -26,6 +26,8 @@ from pathlib import Path
 
 from dream import door
 from dream.errors import GitError, UsageError
+from dream.versions import rewrite
+from dream.versions.age import Age
 from dream.versions.git import Git, is_sha
 from dream.versions.store import stream
 from dream.workspace import files
@@ -39,7 +41,7 @@ SECONDS = 120.0  # that a night waits for a remote
 _CONFIGURATION = "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "receive.autogc=false"
 _OURS = re.compile(r"(?i)credential\..*|http\.(proxy|sslcainfo)|core\.sshcommand|url\..*\.insteadof")
 _HEAD = "ref: refs/heads/none\n"
-_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tlogAllRefUpdates = false\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,18 @@ class Remote:
 class Branches:
     """Our copy of the branches, in the directory `private`, and the way to the remote.
 
-    `waits`: a person runs this; git may ask for a passphrase, and has no time limit.
+    `waits`: a person runs this; git may ask for a passphrase, and has no time limit. What is written is encrypted for
+    the age `recipients`, if there are any.
     """
 
-    def __init__(self, private: Path, *, waits: bool = False) -> None:
+    def __init__(self, private: Path, *, waits: bool = False, recipients: Sequence[str] = ()) -> None:
         self.directory = private / FOLDER
+        self.age = Age(recipients)
         self._seconds = None if waits else SECONDS
+
+    def encrypting(self, recipients: Sequence[str]) -> Branches:
+        """Return the same branches, on which what is written is encrypted for others."""
+        return Branches(self.directory.parent, waits=self._seconds is None, recipients=recipients)
 
     @cached_property
     def git(self) -> Git:
@@ -113,20 +121,37 @@ class Branches:
         return {path: head.split(" ")[2] for head, _, path in rows if head.startswith("100644 blob ")}
 
     def read(self, blobs: Iterable[str]) -> list[bytes]:
-        """Return the content of blobs; raises GitError where one is missing."""
+        """Return the content of blobs, decrypted; raises GitError where one is missing, and NotForUsError."""
         found = []
         with self.git.reading() as objects:
             for blob in blobs:
                 if (one := objects.get(blob)) is None:
                     raise GitError(f"Git's object {blob} is missing from {self.directory}; `dream doctor` tells more.")
-                found.append(one[2])
+                found.append(self.age.unlock(one[2]))
         return found
 
     def write(
-        self, machine: str, changes: Mapping[str, bytes | None], parent: str | None, message: str, now: datetime
+        self,
+        machine: str,
+        changes: Mapping[str, bytes | None],
+        parent: str | None,
+        message: str,
+        now: datetime,
+        *,
+        ref: str = "",
+        key: bytes = b"",
+        kept: Mapping[str, str] | None = None,
     ) -> str:
-        """Write a commit of this machine's branch and point the branch at it; None in `changes` deletes."""
-        told = stream(OWN + machine, changes, message, parent=parent, now=now)
+        """Write a commit of a machine's branch and point `ref`, else the branch, at it; None in `changes` deletes.
+
+        With a `key` the commit is sealed; `kept` are the blobs of the parent's files.
+        """
+        made = {path: None if data is None else self.age.lock(data) for path, data in changes.items()}
+        if key:
+            blobs = {**(kept or {}), **{path: blob(data) for path, data in made.items() if data is not None}}
+            gone = {path for path, data in made.items() if data is None}
+            made[SEAL] = sealed(key, machine, {path: one for path, one in blobs.items() if path not in gone})
+        told = stream(ref or OWN + machine, made, message, parent=parent, now=now)
         arguments = ("fast-import", "--quiet", "--force", "--done", "--date-format=raw")
         return self.git.run(*arguments, stdin=told).decode().strip()
 
@@ -146,7 +171,7 @@ class Branches:
 
     def drop_old(self) -> None:
         """Delete every object that no ref names any more."""
-        self.git.run("gc", "--quiet", "--prune=now", "--force")
+        rewrite.drop_old(self.git)
 
     def _reach(self, remote: Remote, command: str, *options: str, refs: tuple[str, ...]) -> bytes:
         if remote.folder is not None:

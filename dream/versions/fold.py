@@ -50,6 +50,11 @@ class Op:
         return (self.number, self.machine)
 
     @property
+    def is_forgotten(self) -> bool:
+        """Return whether its text was forgotten: it replaces what it replaced, and gives way to any other version."""
+        return self.text is None and self.at == 0
+
+    @property
     def order(self) -> tuple[int, int, str]:
         """Return its place in the one order."""
         return (self.at, self.number, self.machine)
@@ -87,6 +92,11 @@ class Folded:
     def text(self, file: str) -> str:
         """Return the text of a file; "" where it has no line."""
         return "".join(f"{slot.text}\n" for slot in self.files.get(file, ()))
+
+
+def forgotten(op: Op, left: str | None) -> Op:
+    """Return an operation whose text was forgotten: its line is what is `left` of it, None for nothing."""
+    return replace(op, text=left) if left is not None else replace(op, text=None, by="dream", at=0)
 
 
 def key(text: str) -> str:
@@ -141,7 +151,7 @@ class _FoldedFile:
             leaves = self._leaves.get(op.id, [])
             best = max(leaves, key=lambda one: (one.by == "hand", one.order), default=None)
             for one in leaves:
-                if best is not None and _differ(one.text, best.text):
+                if best is not None and _differ(one.text, best.text) and not (one.is_forgotten or best.is_forgotten):
                     lost.add(Lost(self._file, best.text or "", one.text or "", one.machine))
             text = best.text if best is not None and not self._is_gone(best) else None
             if text is not None:

@@ -262,6 +262,13 @@ def holders(git: Git, needle: Needle) -> list[str]:
         return [sha for sha, data in _objects(answers) if needle.count(data) and not is_known_places(data)]
 
 
+def contents(git: Git) -> Iterator[bytes]:
+    """Yield the content of every file and commit, in reach or not; one process."""
+    with git.conversation("cat-file", "--batch-all-objects", "--unordered", "--batch") as (_, answers):
+        for _, data in _objects(answers):
+            yield data
+
+
 def versions(git: Git, head: str, needle: Needle) -> tuple[int, int]:
     """Return how many commits up to `head` hold the texts in message or change, and how many there are."""
     held = total = 0

@@ -4,7 +4,7 @@
     ops/000001.jsonl             operations on lines of memory, as `fold` takes them
     history/000001.jsonl         entries, in their order, each with the number that it has on its machine
     messages/2026-11.000001.jsonl
-    signs.jsonl                  what was forgotten, as digests under the key of this memory
+    signs.jsonl                  what it has forgotten, as digests under the key of this memory
     places.toml
     seal
 
@@ -21,9 +21,10 @@ from typing import Any
 
 import orjson
 
-from dream.versions import is_memory
+from dream.versions import is_memory, signs
 from dream.versions.branches import MACHINE, SEAL, Branches, sealed
 from dream.versions.fold import Id, Op
+from dream.versions.signs import Sign
 from dream.workspace.review_files import REJECTED
 
 INFO = "machine.json"
@@ -41,7 +42,10 @@ _LAST_NUMBER = 1 << 50  # of an operation
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One machine's branch at one commit. `listed` are the blobs of its files; `is_sealed`: by who has the key."""
+    """One machine's branch at one commit.
+
+    `listed` are the blobs of its files; `signs` are of what it has forgotten; `is_sealed`: by who has the key.
+    """
 
     machine: str
     sha: str
@@ -49,12 +53,8 @@ class Branch:
     info: Mapping[str, Any] = field(default_factory=dict)
     listed: Mapping[str, str] = field(default_factory=dict)
     ops: tuple[Op, ...] = ()
+    signs: frozenset[Sign] = frozenset()
     is_sealed: bool = False
-
-    @property
-    def generation(self) -> int:
-        """Return how often the branch was written anew, which it is when something is forgotten."""
-        return number(self.info.get("generation"))
 
 
 def number(value: object) -> int:
@@ -65,7 +65,7 @@ def number(value: object) -> int:
 def read(branches: Branches, machine: str, sha: str, key: bytes) -> Branch:
     """Read a branch; what can't be understood of it is left out. Raises GitError."""
     listed = branches.files(sha)
-    named = [INFO, SEAL, *parts(listed, OPS)]
+    named = [INFO, SEAL, SIGNS, *parts(listed, OPS)]
     present = [path for path in named if path in listed]
     found = dict(zip(present, branches.read(listed[path] for path in present), strict=True))
     info = row(found.get(INFO, b"")) or {}
@@ -76,9 +76,16 @@ def read(branches: Branches, machine: str, sha: str, key: bytes) -> Branch:
         name if isinstance(name, str) and _NAME.fullmatch(name) else machine,
         info,
         listed,
-        tuple(_ops(machine, (found[path] for path in parts(listed, OPS)))),
+        tuple(op for path in parts(listed, OPS) for op in ops_in(machine, found[path])),
+        signs.parse(found.get(SIGNS, b"")),
         bool(key) and SEAL in found and found[SEAL] == sealed(key, machine, listed),
     )
+
+
+def recipients(branch: Branch) -> tuple[str, ...]:
+    """Return the age recipients that a branch is encrypted for; none where it isn't."""
+    found = branch.info.get("recipients")
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
 
 
 def parts(listed: Iterable[str], folder: str) -> list[str]:
@@ -89,6 +96,19 @@ def parts(listed: Iterable[str], folder: str) -> list[str]:
 def months(listed: Iterable[str]) -> list[str]:
     """Return the beginnings of the messages' parts: one for each month."""
     return sorted({found[1] for path in listed if (found := _PART.fullmatch(path)) and path.startswith("messages/")})
+
+
+def content(branches: Branches, branch: Branch, prefix: str) -> bytes:
+    """Return the parts of a folder, or of a month's messages, as one."""
+    return b"".join(branches.read(branch.listed[part] for part in parts(branch.listed, prefix)))
+
+
+def holds(branches: Branches, one: Branch, other: Branch) -> bool:
+    """Return whether a branch has all that another one of the same machine has, in whatever commits."""
+    if not {op.id for op in other.ops} <= {op.id for op in one.ops}:
+        return False
+    prefixes = (HISTORY, *months(other.listed))
+    return all(names(content(branches, other, each)) <= names(content(branches, one, each)) for each in prefixes)
 
 
 def grown(
@@ -117,13 +137,18 @@ def lacking(there: bytes, data: bytes) -> list[bytes]:
 
     They are known by their numbers and times, which a forgetting keeps.
     """
-    known = {_name(line) for line in there.splitlines()}
+    known = names(there)
     return [line + b"\n" for line in data.splitlines() if _name(line) not in known]
 
 
 def _name(line: bytes) -> object:
     fields = row(line)
     return line if fields is None else tuple(str(fields.get(one)) for one in _NAMES)
+
+
+def names(rows: bytes) -> set[object]:
+    """Return what rows of history or of messages are known by."""
+    return {_name(line) for line in rows.splitlines()}
 
 
 def op_row(op: Op) -> bytes:
@@ -135,12 +160,12 @@ def op_row(op: Op) -> bytes:
     )
 
 
-def _ops(machine: str, found: Iterable[bytes]) -> Iterator[Op]:
-    for data in found:
-        for line in data.splitlines():
-            op = _op(machine, row(line) or {})
-            if op is not None:
-                yield op
+def ops_in(machine: str, data: bytes) -> Iterator[Op]:
+    """Yield the operations of one part; what is none is left out."""
+    for line in data.splitlines():
+        op = _op(machine, row(line) or {})
+        if op is not None:
+            yield op
 
 
 def _op(machine: str, fields: Mapping[str, Any]) -> Op | None:

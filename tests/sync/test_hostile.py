@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from dream.actions import sync
+from dream.actions import membership
 from dream.versions import shared
 from dream.versions.branches import FETCHED, OWN, Branches
 from tests.sync.world import Machine, family, rounds
@@ -39,7 +39,7 @@ def write(to: Machine, tmp_path: Path, machine: str, *rows: Mapping[str, object]
 def said(by: Machine, text: str) -> tuple[int, str]:
     """Return the id of the operation that wrote a line."""
     with by.here() as workspace:
-        us, branches = sync.member(workspace), Branches(workspace.private)
+        us, branches = membership.member(workspace), Branches(workspace.private)
         assert us is not None
         own = shared.read(branches, us.machine, branches.refs()[OWN + us.machine], b"")
     return next(op.id for op in own.ops if op.text == text)

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from dream.actions import note, sync
+from dream.actions import membership, note, sync
+from dream.actions.configure import set_values
 from dream.actions.sync import Synced
 from dream.directory import Workspace
 from dream.models import NewEntry
@@ -52,18 +53,19 @@ class Machine:
 
     def sync(self) -> Synced:
         with self.here() as workspace:
-            if sync.member(workspace) is None:
-                sync.begin(workspace, self.remote)
-            return sync.sync(workspace, self.remote, settings=Settings(), now=self.clock)
+            if membership.member(workspace) is None:
+                membership.begin(workspace, self.remote)
+                set_values(workspace.root, {"sync": self.remote})
+            return sync.sync(workspace, self.remote, settings=workspace.settings(), now=self.clock)
 
     def trust(self, *others: Machine) -> None:
         for other in others:
             with self.here() as workspace, other.here() as theirs:
-                name, key = sync.member(theirs), sync.member(workspace)
+                name, key = membership.member(theirs), membership.member(workspace)
                 assert name is not None
                 assert key is not None
             with self.here() as workspace:
-                sync.accept(workspace, name.name, "" if key.key else name.key, now=self.clock)
+                membership.accept(workspace, name.name, "" if key.key else name.key, now=self.clock)
 
     def note(self, text: str) -> int:
         with self.here() as workspace:
