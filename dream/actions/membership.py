@@ -78,6 +78,7 @@ class Meeting:
     forgotten: int = 0
     error: str = ""
     failed: str = ""
+    mark: str = ""  # of how all was after it
 
 
 def member(workspace: Workspace) -> SyncMember | None:

@@ -114,6 +114,16 @@ def merge(workspace: Workspace, name: str, into: str, *, now: datetime, locked: 
     return _done(workspace, deed, f"(place {name} merged into {into})", now, locked=locked)
 
 
+def also(workspace: Workspace, name: str, one: str, *, now: datetime, locked: bool = False) -> str | None:
+    """Note that a place's rows of history may hold the id `one`, too: another machine has merged that one into it."""
+
+    def deed(places: Places, found: Mapping[str, bytes]) -> Files:
+        place = _named(places, name)
+        return {KNOWN_PLACES: places.written({place.id: replace(place, also=_union(place.also, (one,)))})}
+
+    return _done(workspace, deed, f"(place {name} is {one} too)", now, locked=locked)
+
+
 def apart(workspace: Workspace, name: str, other: str, *, now: datetime, locked: bool = False) -> str | None:
     """Note that a place is not the same as another, so that nobody is asked again. Raises as `rename` does."""
 

@@ -24,7 +24,7 @@ from dream.versions.branches import OWN as OWN_BRANCH
 from dream.versions.fold import Op, forgotten
 from dream.versions.rewrite import Needle
 from dream.versions.shared import Branch
-from dream.versions.signs import Sign, Signs, parse, rows
+from dream.versions.signs import ForgetSign, Signs, parse, rows
 from dream.workspace import files
 
 NOTE = "signs.jsonl"  # in .dream/
@@ -32,7 +32,7 @@ DIRTY = "dirty"
 LOOKED = "looked.json"  # in .dream/: of which branches it is known that they hold nothing that was forgotten
 
 
-def noted(workspace: Workspace) -> frozenset[Sign]:
+def noted(workspace: Workspace) -> frozenset[ForgetSign]:
     """Return the signs of what was forgotten here, for the others to follow."""
     return parse(files.read_bytes(workspace.private / NOTE) or b"")
 
@@ -49,6 +49,12 @@ def note(workspace: Workspace, texts: Iterable[str], whole: str = "") -> None:
     made = {one for text in texts if (one := signs.sign(text, whole=text == whole)) is not None}
     if not made <= (known := noted(workspace)):
         files.replace_file(workspace.private / NOTE, rows(known | made))
+
+
+def sent(workspace: Workspace) -> None:
+    """Drop the signs that were made here, once they stand on this machine's branch."""
+    with files.explained("removed", workspace.private / NOTE):
+        (workspace.private / NOTE).unlink(missing_ok=True)
 
 
 class Cleaning:

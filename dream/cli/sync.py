@@ -17,7 +17,7 @@ from dream.errors import Untrusted, UsageError
 from dream.reports import shape
 
 if TYPE_CHECKING:
-    from dream.actions.sync import Synced
+    from dream.actions.exchange import Synced
     from dream.settings import Settings
 
 
@@ -74,6 +74,8 @@ def sync_command(
     if not wanted:
         raise UsageError("No remote is set; name a git remote of your own: dream sync git@github.com:me/memory.git")
     us = membership.member(workspace)
+    if us is not None and us.url not in ("", wanted):
+        output.problem(f"What this machine has written stays at {us.url}: remove it there.")
     if us is None or us.url != wanted:
         _agreed(workspace, settings, wanted, yes=yes)
         membership.begin(workspace, wanted, waits=group.somebody_answers())
@@ -93,7 +95,8 @@ def _agreed(workspace: Workspace, settings: Settings, url: str, *, yes: bool) ->
     group.only_a_person("Sending memory to another machine", line)
     if not workspace.is_trusted:
         raise Untrusted(f"{workspace.root} is not trusted on this machine; see what it would do: dream trust")
-    remote = Branches(workspace.private, waits=True).remote(url)
+    branches = Branches(workspace.private, waits=True)
+    remote = branches.remote(url)
     what = "history, messages" if settings.sync_messages else "history without what was said word for word"
     read_by = (
         "It is encrypted: its host sees how much it is, and when it changes"
@@ -106,6 +109,10 @@ def _agreed(workspace: Workspace, settings: Settings, url: str, *, yes: bool) ->
     )
     if remote.folder is not None and remote.folder.exists() and remote.is_open:
         output.problem(f"Every user of this machine can read {remote.folder}.")
+    if not settings.sync_encrypt and branches.is_public(remote):
+        output.problem(f"Anybody can read {remote.url}: its host gives it to who asks, without a login.")
+        if not (group.somebody_answers() and group.confirmed("Send memory to where anybody reads it?")):
+            raise UsageError("Nothing was sent. Make that repository private, or set sync_encrypt: docs/sync.md.")
     if not yes and not (group.somebody_answers() and group.confirmed("Send it?")):
         raise UsageError(f"Nothing was sent. To agree: {line} --yes")
 
@@ -172,7 +179,7 @@ def clone_command(url: str, directory: Path | None, named: Path | None, as_json:
       dream clone git@github.com:me/memory.git
       dream clone /mnt/nas/memory.git ./memory
     """
-    from dream.actions import sync
+    from dream.actions import membership, sync
     from dream.versions.branches import address
     from dream.workspace import locate
 
@@ -180,6 +187,12 @@ def clone_command(url: str, directory: Path | None, named: Path | None, as_json:
     place = locate.absolute(directory or named or Workspace.default(os.environ))
     workspace, done = sync.clone(address(url), place, now=group.now(), waits=group.somebody_answers())
     _show(workspace, done, as_json, made=True)
+    us = membership.member(workspace)
+    if us is not None and not us.key and (one := next(iter(done.machines), None)):
+        output.problem(
+            "It has no key of this memory yet, so what is forgotten elsewhere stays here. After the next sync of "
+            f"{one.name}: `dream sync --trust {us.name}` there, then `dream sync --trust {one.name}` here, with its key."
+        )
 
 
 def _show(workspace: Workspace, done: Synced, as_json: bool, *, made: bool = False) -> None:

@@ -37,9 +37,11 @@ OWN, FETCHED, KNOWN = "refs/heads/dream/", "refs/remotes/", "refs/known/"
 MACHINE = re.compile(r"m-[0-9a-f]{8}")
 SEAL = "seal"  # file on a branch: proves that its writer has the key of this memory
 SECONDS = 120.0  # that a night waits for a remote
+ANONYMOUS = 15.0  # seconds for the host to say whether it gives a remote to anybody
 
 _CONFIGURATION = "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "receive.autogc=false"
 _OURS = re.compile(r"(?i)credential\..*|http\.(proxy|sslcainfo)|core\.sshcommand|url\..*\.insteadof")
+_SSH = re.compile(r"(?:ssh://)?(?:[^@/:]+@)(?P<host>[^:/]+)(?::\d+(?=/))?[:/]/?(?P<path>[^:]+)")
 _HEAD = "ref: refs/heads/none\n"
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tlogAllRefUpdates = false\n"
 
@@ -82,7 +84,11 @@ class Branches:
         for name in ("objects", "refs"):
             with files.explained("made", self.directory / name):
                 door.make_folder(self.directory / name)
-        return Git(self.directory, self.directory, _abroad(self.directory))
+        return Git(self.directory, self.directory, self._environment)
+
+    @cached_property
+    def _environment(self) -> dict[str, str]:
+        return _abroad(self.directory.parent)
 
     def remote(self, url: str) -> Remote:
         """Return the remote at an address, with the user's own names for addresses resolved. Raises UsageError."""
@@ -90,8 +96,28 @@ class Branches:
             raise UsageError(f"{url!r} is no address of a git remote.")
         if "::" in url.partition("/")[0]:
             raise UsageError(f"{url!r} names a program; a remote is reached by ssh, https or in a folder.")
-        named = self.git.run("ls-remote", "--get-url", url).decode("utf-8", "surrogateescape").strip()
+        renames = any(name.casefold().endswith(".insteadof") for name in self._environment.values())
+        told = self.git.run("ls-remote", "--get-url", url) if renames else url.encode("utf-8", "surrogateescape")
+        named = told.decode("utf-8", "surrogateescape").strip()
         return Remote(named, _folder(named))
+
+    def is_public(self, remote: Remote) -> bool:
+        """Return whether a host gives the remote to anybody who asks by https without credentials, as far as one sees.
+
+        A remote by ssh is asked for under the same host and path, as the large hosts have it.
+        """
+        by_ssh = _SSH.fullmatch(remote.url)
+        if by_ssh is None and not remote.url.startswith("https://"):
+            return False
+        url = f"https://{by_ssh['host']}/{by_ssh['path']}" if by_ssh else re.sub(r"//[^/@]*@", "//", remote.url)
+        anonymous = {name: value for name, value in self._environment.items() if not name.startswith("GIT_CONFIG")}
+        kept = [pair for pair in _configured(self._environment) if pair[0].startswith("http.")]
+        nobody = Git(self.git.directory, self.git.directory, {**anonymous, **_numbered(kept), "HOME": "/nonexistent"})
+        try:
+            nobody.run("ls-remote", "--quiet", "--", url, seconds=ANONYMOUS)
+        except GitError:
+            return False
+        return True
 
     def fetch(self, remote: Remote) -> None:
         """Bring every machine's branch here; raises GitError."""
@@ -108,6 +134,10 @@ class Branches:
         """Return the commit of each of our refs, of machines alone."""
         printed = self.git.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace")
         return {name: sha for sha, _, name in (row.partition(" ") for row in printed.splitlines()) if _is_branch(name)}
+
+    def fetched(self) -> dict[str, str]:
+        """Return the commit of each machine's branch as it was on the remote last."""
+        return {name.removeprefix(FETCHED): sha for name, sha in self.refs().items() if name.startswith(FETCHED)}
 
     def move(self, new: Mapping[str, str | None]) -> None:
         """Point refs at commits, or remove them, all at once."""
@@ -230,6 +260,19 @@ def _abroad(directory: Path) -> dict[str, str]:
             printed = Git(directory).run("config", "--file", str(path), "--includes", "--null", "--list")
             rows = (row.partition("\n") for row in printed.decode("utf-8", "surrogateescape").split("\0"))
             found += [(name, value) for name, _, value in rows if _OURS.fullmatch(name)]
-    numbered = {f"GIT_CONFIG_KEY_{at}": name for at, (name, _) in enumerate(found)}
-    numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(found)}
-    return {"GIT_ALLOW_PROTOCOL": "file:ssh:https", "GIT_CONFIG_COUNT": str(len(found)), **numbered}
+    return {"GIT_ALLOW_PROTOCOL": "file:ssh:https", **_numbered(found)}
+
+
+def _numbered(rows: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Write settings as git reads them from its environment."""
+    keys = {f"GIT_CONFIG_KEY_{at}": name for at, (name, _) in enumerate(rows)}
+    return {
+        "GIT_CONFIG_COUNT": str(len(rows)),
+        **keys,
+        **{f"GIT_CONFIG_VALUE_{at}": row[1] for at, row in enumerate(rows)},
+    }
+
+
+def _configured(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    count = int(environment["GIT_CONFIG_COUNT"])
+    return [(environment[f"GIT_CONFIG_KEY_{at}"], environment[f"GIT_CONFIG_VALUE_{at}"]) for at in range(count)]

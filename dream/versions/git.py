@@ -89,7 +89,7 @@ _ENVIRONMENT = {
 }
 _PLAIN_WORDS = {"LANGUAGE": "C", "LC_ALL": "C"}  # language of git's error messages; GitPython sets it too
 _READING = frozenset(
-    ("cat-file", "for-each-ref", "log", "ls-files", "ls-tree", "remote", "rev-list", "rev-parse", "show")
+    ("cat-file", "for-each-ref", "log", "ls-files", "ls-remote", "ls-tree", "remote", "rev-list", "rev-parse", "show")
 )
 
 SHA = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")

@@ -21,10 +21,11 @@ from typing import Any
 
 import orjson
 
+from dream.memory import KNOWN_PLACES
 from dream.versions import is_memory, signs
 from dream.versions.branches import MACHINE, SEAL, Branches, sealed
 from dream.versions.fold import Id, Op
-from dream.versions.signs import Sign
+from dream.versions.signs import ForgetSign
 from dream.workspace.review_files import REJECTED
 
 INFO = "machine.json"
@@ -53,7 +54,7 @@ class Branch:
     info: Mapping[str, Any] = field(default_factory=dict)
     listed: Mapping[str, str] = field(default_factory=dict)
     ops: tuple[Op, ...] = ()
-    signs: frozenset[Sign] = frozenset()
+    signs: frozenset[ForgetSign] = frozenset()
     is_sealed: bool = False
 
 
@@ -179,7 +180,7 @@ def _op(machine: str, fields: Mapping[str, Any]) -> Op | None:
         and 0 <= at < _LAST_TIME
         and by in ("hand", "dream")
         and isinstance(file, str)
-        and (is_memory(file) or file == REJECTED)
+        and (is_memory(file) or file in (REJECTED, KNOWN_PLACES))
         and (text is None or (isinstance(text, str) and "\n" not in text))
         and all(link is None or _id(link) for link in links)
     )

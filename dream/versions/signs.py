@@ -25,7 +25,7 @@ _MOST = 4096  # words of a sign: more is no statement
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Sign:
+class ForgetSign:
     """The sign of one text: its digest, the byte that its first word begins with, how many words it has.
 
     Of a `whole` one the statements that hold the text go whole.
@@ -40,7 +40,7 @@ class Sign:
 class Signs:
     """A set of signs under the key of a memory."""
 
-    def __init__(self, key: bytes, signs: Iterable[Sign] = ()) -> None:
+    def __init__(self, key: bytes, signs: Iterable[ForgetSign] = ()) -> None:
         self.all = frozenset(signs)
         self._key = key
         self._byte: dict[str, int] = {}
@@ -54,10 +54,10 @@ class Signs:
         rows = "".join(sorted(one.digest for one in self.all)).encode()
         return hashlib.sha256(rows).hexdigest()[:16] if rows else ""
 
-    def sign(self, text: str, *, whole: bool = False) -> Sign | None:
+    def sign(self, text: str, *, whole: bool = False) -> ForgetSign | None:
         """Return the sign of a text; None for one without any word."""
         words = _TOKEN.findall(_canonical(text))
-        return Sign(self._digest(words, whole), self._begins(words[0]), len(words), whole) if words else None
+        return ForgetSign(self._digest(words, whole), self._begins(words[0]), len(words), whole) if words else None
 
     def found(self, data: bytes) -> dict[str, bool]:
         """Return the signed texts in `data`, as they are written there, and whether statements go whole with them."""
@@ -102,17 +102,17 @@ class Signs:
         return self._byte[word]
 
 
-def rows(signs: Iterable[Sign]) -> bytes:
+def rows(signs: Iterable[ForgetSign]) -> bytes:
     """Write signs as JSON lines, in one order whatever machine writes them."""
     return b"".join(orjson.dumps(asdict(one), option=orjson.OPT_APPEND_NEWLINE) for one in sorted(signs))
 
 
-def parse(data: bytes) -> frozenset[Sign]:
+def parse(data: bytes) -> frozenset[ForgetSign]:
     """Read signs; what is none is left out."""
     return frozenset(one for line in data.splitlines() if (one := _parsed(line)) is not None)
 
 
-def _parsed(line: bytes) -> Sign | None:
+def _parsed(line: bytes) -> ForgetSign | None:
     try:
         row = orjson.loads(line)
         digest, first, words, whole = (row[name] for name in ("digest", "first", "words", "whole"))
@@ -120,7 +120,7 @@ def _parsed(line: bytes) -> Sign | None:
         return None
     numbers = type(first) is int and 0 <= first < 256 and type(words) is int and 0 < words <= _MOST
     sound = isinstance(digest, str) and _DIGEST.fullmatch(digest) and numbers and isinstance(whole, bool)
-    return Sign(digest, first, words, whole) if sound else None
+    return ForgetSign(digest, first, words, whole) if sound else None
 
 
 def _canonical(text: str) -> str:

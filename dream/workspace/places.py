@@ -164,19 +164,15 @@ def write(root: Path, private: Path, data: bytes) -> None:
 
 
 def take_in(root: Path, private: Path, data: bytes) -> None:
-    """Note the places in `data`, another machine's places.toml, that are new here and whose names are free.
+    """Note the places in `data`, another machine's places.toml, that are new here, under names that are free.
 
     Where nothing is noted yet, what is never read comes along. Raises WorkspaceError where either can't be read.
     """
     with explained("written", root / KNOWN_PLACES), FileLock(private / LOCK):
         there = read_bytes(root / KNOWN_PLACES) or b""
-        before, theirs = ([*_parsed(one.decode("utf-8", "replace"), KNOWN_PLACES)] for one in (there, data))
-        known = {one for place in before for one in (place.id, *place.also, place.name.casefold())}
-        new = [place for place in theirs if known.isdisjoint((place.id, *place.also, place.name.casefold()))]
         never = () if there else _never(tomllib.loads(data.decode("utf-8", "replace")))
-        if new or never:
-            begun = with_never("", never).encode("utf-8") if never else there
-            replace_file(root / KNOWN_PLACES, begun + "".join(map(_written, new)).encode("utf-8"))
+        if (joint := joined(with_never("", never).encode("utf-8") if never else there, data)) != there:
+            replace_file(root / KNOWN_PLACES, joint)
 
 
 def joined(first: bytes, second: bytes) -> bytes:

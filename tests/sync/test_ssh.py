@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import shutil
 import socket
@@ -107,8 +108,9 @@ class Home:
         assert found.returncode == ok, found.stderr.decode()
         return (found.stdout + found.stderr).decode()
 
-    def user(self) -> str:
-        return (self.folder / ".dream" / "workspace" / "USER.md").read_text(encoding="utf-8")
+    def memory(self) -> str:
+        root = self.folder / ".dream" / "workspace"
+        return "".join((root / name).read_text(encoding="utf-8") for name in ("USER.md", "memory/MEMORY.md"))
 
 
 def test_two_homes_share_one_memory_over_ssh(tmp_path: Path, server: Server) -> None:
@@ -119,22 +121,22 @@ def test_two_homes_share_one_memory_over_ssh(tmp_path: Path, server: Server) -> 
     assert "go SOUL.md" in laptop.dream("sync", server.url, "--yes")
 
     desktop.dream("clone", server.url)
-    assert "peanuts" in desktop.user()
+    assert "peanuts" in desktop.memory()
     desktop.dream("note", "I moved to Lisbon")
     desktop.dream("nightly")
-    assert "Lisbon" in desktop.user()
+    assert "Lisbon" in desktop.memory()
     laptop.dream("nightly")
-    assert "Lisbon" in laptop.user()
-    assert laptop.user() == desktop.user()
+    assert "Lisbon" in laptop.memory()
+    assert laptop.memory() == desktop.memory()
 
-    name = laptop.dream("sync").split("with ")[1].split(":")[0].split(")")[0]
-    key = laptop.dream("sync", "--trust", name).split()[-1]
-    desktop.dream("sync", "--trust", name.removesuffix("-2"), said=f"{key}\n")
+    met = json.loads(laptop.dream("status", "--json"))["sync"]
+    key = laptop.dream("sync", "--trust", met["machines"][0]["name"]).split()[-1]
+    desktop.dream("sync", "--trust", met["machine"], said=f"{key}\n")
     desktop.dream("sync")
     laptop.dream("sync")
     laptop.dream("forget", "peanuts", "--yes")
     desktop.dream("sync")
-    assert "peanuts" not in laptop.user() + desktop.user()
+    assert "peanuts" not in laptop.memory() + desktop.memory()
     told = subprocess.run(
         ["git", f"--git-dir={server.folder}", "log", "--all", "-p"], capture_output=True, check=True, text=True
     ).stdout
@@ -148,7 +150,7 @@ def test_a_key_that_is_refused_and_a_host_that_is_down_change_nothing(tmp_path: 
     laptop.dream("note", "I am allergic to peanuts")
     laptop.dream("run")
     laptop.dream("sync", server.url, "--yes")
-    before = laptop.user()
+    before = laptop.memory()
 
     strange = tmp_path / "strange_config"
     text = server.configuration.read_text(encoding="utf-8")
@@ -162,5 +164,5 @@ def test_a_key_that_is_refused_and_a_host_that_is_down_change_nothing(tmp_path: 
     server.process.wait()
     laptop.dream("note", "I like green tea")
     assert "Not synced: git ls-remote failed" in laptop.dream("nightly")
-    assert "green tea" in laptop.user()
-    assert before.splitlines()[0] in laptop.user()
+    assert "green tea" in laptop.memory()
+    assert before.splitlines()[0] in laptop.memory()

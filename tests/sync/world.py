@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dream.actions import membership, note, sync
 from dream.actions.configure import set_values
-from dream.actions.sync import Synced
+from dream.actions.exchange import Synced
 from dream.directory import Workspace
 from dream.models import NewEntry
 from dream.settings import Settings
