@@ -191,7 +191,7 @@ def clone_command(url: str, directory: Path | None, named: Path | None, as_json:
     if us is not None and not us.key and (one := next(iter(done.machines), None)):
         output.problem(
             "It has no key of this memory yet, so what is forgotten elsewhere stays here. After the next sync of "
-            f"{one.name}: `dream sync --trust {us.name}` there, then `dream sync --trust {one.name}` here, with its key."
+            f"{one.name}: `dream sync --trust {us.name}` there, `dream sync --trust {one.name}` here, with its key."
         )
 
 
