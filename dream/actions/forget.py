@@ -459,10 +459,7 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
     git = workspace.git.git
     if names := rewrite.remotes(git):
         yield f"the remote {', '.join(names)} keeps what was pushed to it; dream pushes nothing"
-    if (us := membership.member(workspace)) is not None and us.key:
-        yield "the other machines forget it at their next sync; the host may keep it in forks, pull requests or backups"
-    elif us is not None:
-        yield "what was synced stays on the remote and on the other machines: this machine has no key of the memory yet"
+    yield from _on_machines(workspace)
     if others := rewrite.foreign(git, rewrite.branch(git)):
         yield f"these refs are not dream's and stay as they are, with what they hold: {', '.join(others)}"
     if git.git_dir != workspace.root / ".git":
@@ -478,6 +475,13 @@ def _remains(workspace: Workspace, needle: Needle, sources: tuple[int, int] | No
         if needle.count(_read(path)):
             yield f"{path} is not dream's and holds it; take it out there"
     yield "transcripts at their source keep it, as do backups, other clones, and the provider of the model that read it"
+
+
+def _on_machines(workspace: Workspace) -> Iterator[str]:
+    if (us := membership.member(workspace)) is not None and us.key:
+        yield "the other machines forget it at their next sync; the host may keep it in forks, pull requests or backups"
+    elif us is not None:
+        yield "what was synced stays on the remote and on the other machines: this machine has no key of the memory yet"
 
 
 def _in_clients_files(workspace: Workspace, needle: Needle) -> Iterator[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from dream import trust
 from dream.actions import doctor, membership, status
 from dream.actions.configure import set_values
 from dream.errors import DreamError, GitError
@@ -60,7 +59,7 @@ def test_two_copies_of_one_machines_folder_become_two_machines(tmp_path: Path) -
     copy = Machine(tmp_path / "copy", tmp_path / "remote.git")
     copy.clock = laptop.clock
     with copy.here() as workspace:
-        trust.note(workspace.root, trust.state_directory(os.environ))
+        workspace.trust()
     laptop.add("Said on the first")
     copy.add("Said on the second")
     laptop.sync()
