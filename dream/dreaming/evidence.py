@@ -223,7 +223,7 @@ def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool
     """
     rows = tuple((text, _counted(line, owners, group=group)) for text, line in entry.rows())
     places = {place for _, line in rows if line.voice in ("user", "other", "pasted", None) for place in line.cites}
-    found = messages.of(entry.session or "", places, entry.at) if places else []
+    found = messages.of(entry.session or "", places, entry.at, before=bool(entry.rereads)) if places else []
     spoken = tuple(one for one in found if one.role == "user")
     several = any(line.voice == "other" for _, line in rows)
     said: list[OwnText] = []

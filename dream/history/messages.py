@@ -146,20 +146,24 @@ class Messages:
             self._tell(path, fault)
             return None
 
-    def of(self, session: str, positions: Collection[int], at: datetime) -> list[KeptMessage]:
-        """Return the messages of a session at `positions`, in order, that were kept with an entry written at `at`."""
-        path = self.folder / f"{at:%Y-%m}.jsonl"
+    def of(self, session: str, positions: Collection[int], at: datetime, *, before: bool = False) -> list[KeptMessage]:
+        """Return the messages of a session at `positions`, in order, that were kept with an entry written at `at`.
+
+        With `before` the entry was read again, and its messages were kept in the same month or an earlier one.
+        """
+        month = self.folder / f"{at:%Y-%m}.jsonl"
         wanted = frozenset(positions)
         found: dict[int, KeptMessage] = {}  # of one that stands there twice, the last
-        try:
-            for line in _of_session(path, session):
-                if (message := decode(line)) is not None and message.position in wanted:
-                    found[message.position] = message
-        except FileNotFoundError:
-            return []
-        except OSError as fault:
-            self._tell(path, fault)
-            return []
+        for path in [one for one in reversed(self.paths()) if one.name <= month.name] if before else [month]:
+            try:
+                rows = map(decode, _of_session(path, session))
+                found = {one.position: one for one in rows if one is not None and one.position in wanted} | found
+            except FileNotFoundError:
+                continue
+            except OSError as fault:
+                self._tell(path, fault)
+            if len(found) == len(wanted):
+                break
         return [found[position] for position in sorted(found)]
 
     def flaws(self, position: Callable[[str], int], kept: Mapping[str, int]) -> Iterator[MessageFlaw]:

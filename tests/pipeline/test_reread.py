@@ -14,6 +14,7 @@ from dream import Workspace, pipeline
 from dream.actions.restore import restore_batch
 from dream.consolidate import reread
 from dream.dreaming.dreamer import Models
+from dream.dreaming.evidence import hear
 from dream.errors import ModelInaccessible
 from dream.llm import ChatMessage
 from dream.llm.spending import Meter
@@ -88,6 +89,13 @@ def test_lines_of_the_old_reading_give_way_and_what_a_person_decided_stays(works
     assert "peanuts" in text
     restore_batch(workspace, WANTED.batch, now=NOW)
     assert files(workspace) == before
+
+
+def test_what_was_kept_in_an_earlier_month_is_shown_below_the_lines_that_are_read_again(workspace: Workspace) -> None:
+    again(workspace)
+    entry = next(entry for entry in workspace.history.after(0) if entry.rereads and entry.lines)
+    shown = hear(entry, workspace.history.messages, ())
+    assert {message.role for message in shown.messages} == {"user"}
 
 
 def test_a_reading_that_was_stopped_goes_on_and_reads_nothing_twice(workspace: Workspace) -> None:
