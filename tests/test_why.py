@@ -82,7 +82,8 @@ def test_a_line_that_a_person_typed_says_so(workspace: Workspace) -> None:
 def test_a_restored_line_keeps_its_origin(workspace: Workspace) -> None:
     from dream.actions.restore import restore
 
-    told(workspace, "The user stopped drinking oolong tea")
+    done = CliRunner().invoke(dream_group, ["drop", "The user drinks oolong tea", "--yes", "-w", str(workspace.root)])
+    assert done.exit_code == 0, done.output
     restore(workspace, workspace.git.log(1)[0].sha, now=NOW)
 
     (found,) = why(workspace, "oolong")

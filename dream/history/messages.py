@@ -301,10 +301,10 @@ def decode(line: bytes) -> KeptMessage | None:
 
 
 def _ran(row: Any) -> CommandRun | None:
-    from dream.models import CommandRun
-
     if not isinstance(row, dict) or not isinstance(row.get("command"), str):
         return None
+    from dream.models import CommandRun
+
     failed = row.get("failed")
     return CommandRun(row["command"], failed if isinstance(failed, bool) else None)
 
