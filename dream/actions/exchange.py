@@ -16,36 +16,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import orjson
 
 from dream.actions import forget, shared_places, signed
 from dream.actions.membership import Other, SyncMember, drawn, free, note
+from dream.actions.outgoing import FoldState, Outgoing, counted
 from dream.directory import Workspace
 from dream.errors import GitError, UsageError, WorkspaceError
-from dream.history.checksums import FIRST
-from dream.history.checksums import OWN as CHECKSUM
-from dream.history.entries import encode
-from dream.memory import KNOWN_PLACES as PLACES
 from dream.memory import TEMPLATES, place_of
-from dream.models import Entry
 from dream.recall import MACHINES
 from dream.settings import Settings
 from dream.text.safe import clean
-from dream.versions import branches as remotes
 from dream.versions import is_memory, lines, log, read_memory, shared, transaction
 from dream.versions.age import NotForUsError
 from dream.versions.branches import FETCHED, KNOWN, Branches, Remote
 from dream.versions.branches import OWN as OWN_BRANCH
 from dream.versions.diff import compare
 from dream.versions.fold import Author, By, Folded, Lost, Op, derive, fold, key
-from dream.versions.git import is_sha
 from dream.versions.rewrite import MARK
 from dream.versions.shared import Branch
 from dream.versions.signs import Signs
-from dream.versions.signs import rows as sign_rows
 from dream.workspace import files, places
 from dream.workspace.review_files import REJECTED
 
@@ -72,31 +64,6 @@ class Synced:
     forgotten: int = 0
     unclean: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FoldState:
-    """What the files on the disk were folded from: of each machine the operations up to a number.
-
-    `turn` counts the states; `obeyed` and `at` (seconds) say what was held; `head` is the version it was noted at.
-    """
-
-    turn: int = 0
-    seen: Mapping[str, int] = field(default_factory=dict)
-    obeyed: tuple[str, ...] = ()
-    at: int = 0
-    head: str = ""
-
-    @classmethod
-    def read(cls, found: object) -> FoldState:
-        """Read a state as it is noted; an empty one where it is none."""
-        if not isinstance(found, dict) or not isinstance(seen := found.get("seen"), dict):
-            return cls()
-        numbers = {str(one): shared.number(upto) for one, upto in seen.items()}
-        obeyed = tuple(map(str, found.get("obeyed") or ()))
-        head = found.get("head")
-        turn, at = shared.number(found.get("turn")), shared.number(found.get("at"))
-        return cls(turn, numbers, obeyed, at, str(head) if is_sha(head) else "")
 
 
 @dataclass(slots=True)
@@ -131,7 +98,10 @@ class Exchange:
         named = shared_places.Shared(self.workspace)
         author: Author = lambda file, text, came: self._author(named.path(file), text, came)  # noqa: E731
         made = [] if is_untouched else derive(base, named.shared(texts), self.member.machine, author)
-        own, sent = self._written(own, made, replace(before, seen=self._seen(before.seen, own, made)))
+        seen = {**before.seen, self.member.machine: max(_highest(made), _highest(own.ops if own else ()))}
+        sends = Outgoing(self.workspace, self.settings, self.branches, self.now)
+        sha, sent = sends.written(self.member, own, made, replace(before, seen=seen), self._signs)
+        own = self._read(self.member.machine, sha)
         # 4. All that is known now is one memory.
         taken = self._taken_in(listed, known) if self.takes else known
         self._places_taken_in(taken)
@@ -237,7 +207,7 @@ class Exchange:
             return refs
         if not us.key:
             self.problems.append(
-                f"{_counted(len(signs), 'text')} forgotten elsewhere can't be recognised here: this machine has no key "
+                f"{counted(len(signs), 'text')} forgotten elsewhere can't be recognised here: this machine has no key "
                 "of the memory; `dream sync --trust NAME` asks for it."
             )
             return refs
@@ -334,7 +304,7 @@ class Exchange:
     def _is_all_here(self, there: Branch) -> bool:
         """Return whether a branch holds no operation and no entry that this workspace has not written."""
         state = FoldState.read(files.read_note(self.workspace.private / STATE))
-        rows, _ = self._entries({})
+        rows, _ = Outgoing(self.workspace, self.settings, self.branches, self.now).entries({})
         written = shared.names(b"".join(rows))
         named = shared.names(shared.content(self.branches, there, shared.HISTORY))
         return _highest(there.ops) <= state.seen.get(there.machine, 0) and named <= written
@@ -425,9 +395,6 @@ class Exchange:
         counting = {self.member.machine, *state.obeyed, *self.member.accepted}
         return replace(state, head=head), replace(base, highest=_highest([op for op in ops if op.machine in counting]))
 
-    def _seen(self, before: Mapping[str, int], own: Branch | None, made: Sequence[Op]) -> dict[str, int]:
-        return {**before, self.member.machine: max(_highest(made), _highest(own.ops if own else ()))}
-
     def _author(self, file: str, text: str, came: bool) -> tuple[int, By]:
         found = (self._authors.came if came else self._authors.went).get((file, text))
         return found or (int(self.now.timestamp()), "hand")
@@ -436,82 +403,6 @@ class Exchange:
         history = self.workspace.history
         found = history.between(*cursors) if len(cursors) == 2 else history.numbered(cursors)
         return max((int(entry.when.timestamp()) for entry in found), default=0)
-
-    def _written(self, own: Branch | None, made: Sequence[Op], state: FoldState) -> tuple[Branch, int]:
-        """Write what is new to our branch; return it as it is then, and how many rows it has more."""
-        listed = own.listed if own else {}
-        info = own.info if own else {}
-
-        def part(path: str) -> bytes:
-            return self.branches.read([listed[path]])[0]
-
-        rows, reached = self._entries(info)
-        sizes, messages = self._messages(own)
-        changes: dict[str, bytes | None] = {**shared.grown(listed, shared.OPS, [*map(shared.op_row, made)], part)}
-        changes |= shared.grown(listed, shared.HISTORY, rows, part)
-        for month, some in messages.items():
-            changes |= shared.grown(listed, f"messages/{month}.", some, part)
-        places = files.read_bytes(self.workspace.root / PLACES)
-        if places is not None and ("places.toml" not in listed or part("places.toml") != places):
-            changes["places.toml"] = places
-        if (signs := sign_rows(self._signs.all)) and (own is None or self._signs.all != own.signs):
-            changes[shared.SIGNS] = signs
-        is_same = own is not None and own.is_sealed == bool(self.member.key) and own.name == self.member.name
-        is_for_same = own is None or shared.recipients(own) == self.settings.sync_encrypt
-        if not changes and own is not None and is_same and is_for_same:
-            return own, 0
-        if not is_for_same:  # who may read it has changed: it is written anew
-            changes = {**{path: part(path) for path in listed if path != remotes.SEAL}, **changes}
-            listed, own = {}, None
-        told = {
-            "format": shared.FORMAT,
-            **{name: getattr(self.member, name) for name in ("memory", "machine", "name")},
-            "written": self.now.astimezone(UTC).isoformat(timespec="seconds"),
-            "state": asdict(state),
-            **reached,
-            "dreamt": self.workspace.dream_cursor(),
-            "messages": sizes,
-        }
-        if self.settings.sync_encrypt:  # who can read this may have the key, too
-            told |= {"recipients": self.settings.sync_encrypt, "key": self.member.key}
-        changes[shared.INFO] = orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        subject = f"sync: {_counted(len(made), 'line')}, {_counted(len(rows), 'entry', 'entries')}"
-        files.checkpoint("before our branch is written")
-        message = "sync\n" if self.settings.sync_encrypt else f"{subject} from {self.member.name}\n"
-        parent, key = own.sha if own else None, bytes.fromhex(self.member.key)
-        sha = self.branches.write(self.member.machine, changes, parent, message, self.now, key=key, kept=listed)
-        files.checkpoint("after our branch is written")
-        return self._read(self.member.machine, sha), len(made) + len(rows) + sum(map(len, messages.values()))
-
-    def _entries(self, info: Mapping[str, Any]) -> tuple[list[bytes], dict[str, object]]:
-        """Return the rows of history that our branch lacks, each sealed after the one before, and how far it is."""
-        cursor, before = shared.number(info.get("cursor")), str(info.get("mark", "")).encode() or FIRST
-        rows: list[bytes] = []
-        for entry in self.workspace.history.after(cursor):
-            rows.append(encode(entry if self.settings.sync_messages else _kept_home(entry), before=before))
-            before, cursor = rows[-1][CHECKSUM], max(cursor, entry.cursor)
-        return rows, {"cursor": cursor, "mark": before.decode()}
-
-    def _messages(self, own: Branch | None) -> tuple[dict[str, int], dict[str, list[bytes]]]:
-        """Return how long each month's file of messages is, and the rows that our branch lacks.
-
-        What it has is asked of the branch: a forgetting makes the file shorter.
-        """
-        known = own.info.get("messages") if own else None
-        sizes = {str(month): shared.number(size) for month, size in known.items()} if isinstance(known, dict) else {}
-        found: dict[str, list[bytes]] = {}
-        if not self.settings.sync_messages:
-            return sizes, found
-        messages = self.workspace.history.messages
-        for path in messages.paths():
-            month, size = path.name.removesuffix(".jsonl"), path.stat().st_size
-            if size == sizes.get(month):
-                continue
-            there = shared.content(self.branches, own, f"messages/{month}.") if own else b""
-            if some := shared.lacking(there, b"".join(line + b"\n" for _, line in messages.raw(path))):
-                found[month] = some
-            sizes[month] = size
-        return sizes, found
 
     # One memory of it all.
 
@@ -556,7 +447,7 @@ class Exchange:
                     "this machine's clock" if branch.machine == self.member.machine else f"the clock of {branch.name}"
                 )
                 self.problems.append(
-                    f"{_counted(ahead, 'line')} of {branch.name} {'is' if ahead == 1 else 'are'} dated more than a day "
+                    f"{counted(ahead, 'line')} of {branch.name} {'is' if ahead == 1 else 'are'} dated more than a day "
                     f"ahead: {whose} was wrong, or ours is; they wait on the others until that day."
                 )
         seen = {one: _highest(branch.ops) for one, branch in everybody.items()}
@@ -640,21 +531,9 @@ def _on_disk(texts: Mapping[str, str]) -> dict[str, bytes]:
     return {file: text.encode("utf-8") for file, text in texts.items()}
 
 
-def _kept_home(entry: Entry) -> Entry:
-    """Return an entry without what was said word for word."""
-    unquoted = tuple(replace(line, quote="") for line in entry.lines)
-    if entry.kind == "raw":
-        return replace(entry, kind="nothing", content="", tokens=0, lines=())
-    return replace(entry, lines=unquoted)
-
-
 def _is_heading(op: Op) -> bool:
     return (op.text or "").startswith("#")
 
 
 def _highest(ops: Sequence[Op]) -> int:
     return max((op.number for op in ops), default=0)
-
-
-def _counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

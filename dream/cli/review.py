@@ -67,6 +67,7 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
     """
     if ctx.invoked_subcommand is not None:
         return
+    from dream.actions import membership
     from dream.versions import transaction
 
     workspace = group.open_workspace(directory)
@@ -78,6 +79,9 @@ def review_command(ctx: click.Context, directory: Path | None, as_json: bool) ->
         return
     if not waiting:
         output.say("Nothing is held for review.")
+    for other in membership.meeting(workspace).machines:
+        if other.waiting and not other.accepted:
+            output.say(f"{other.waiting} lines or removals of {other.name} wait: dream sync --trust {other.name}")
     for number, one in enumerate(waiting):
         if number:
             output.say()

@@ -12,6 +12,7 @@ import pytest
 from dream.actions import doctor, membership, status
 from dream.actions.configure import set_values
 from dream.errors import DreamError, GitError
+from tests.cli.commands import dream
 from tests.sync.world import Machine, family, rounds
 
 
@@ -50,6 +51,8 @@ def test_what_waits_from_a_machine_is_told_with_the_command_that_accepts_it(tmp_
     server.sync()
     laptop.sync()
     (other,) = membership.meeting(laptop.workspace).machines
+    with laptop.here() as workspace:
+        assert f"wait: dream sync --trust {other.name}" in dream("review", "-w", workspace.root).out
     assert f"wait: `dream sync --trust {other.name}`" in told(laptop)
 
 
