@@ -228,9 +228,10 @@ def _with(text: str, file: MemoryFile, line: str, source: str) -> str:
     rows = source.splitlines()
     above = rows[: rows.index(line)] if line in rows else []
     heading = next((row.lstrip("# ") for row in reversed(above) if row.startswith("## ")), "")
-    if line in text.splitlines():
+    fact = without_bullet(line).strip()
+    if not {line, f"- {fact}"}.isdisjoint(text.splitlines()):
         return text
-    return replaced(text, phase2.addition(text, Finding(file, without_bullet(line).strip(), (), heading=heading), 1))
+    return replaced(text, phase2.addition(text, Finding(file, fact, (), heading=heading), 1))
 
 
 def _carried(found: Mapping[str, bytes], names: Mapping[str, str], workspace: Workspace) -> Files:

@@ -86,6 +86,15 @@ def test_a_place_is_renamed_or_merged_and_a_restore_takes_it_back(
     assert dream("doctor", "-w", workspace.root).status == 0
 
 
+def test_two_places_are_merged_though_a_person_wrote_a_block_of_code_into_one(workspace: Workspace) -> None:
+    file = workspace.root / "places/beta/MEMORY.md"
+    file.write_text(file.read_text(encoding="utf-8") + "\n```\nmake ship\n```\n", encoding="utf-8")
+    done = dream("places", "merge", "beta", "alpha", "-w", workspace.root)
+    assert done.status == 0, done.err
+    merged = workspace.read_file("places/alpha/MEMORY.md")
+    assert ["make ship" in merged, "7391" in merged, "8080" in merged] == [True] * 3
+
+
 def test_an_agent_cannot_say_that_two_projects_are_the_same(workspace: Workspace) -> None:
     refused = dream("places", "merge", "beta", "alpha", "-w", workspace.root, CLAUDECODE="1")
     assert (refused.status, "for a person to decide" in refused.err) == (2, True)
