@@ -153,7 +153,10 @@ class World:
 
 def _files(one: Machine) -> list[str]:
     root = one.workspace.root
-    return [*FILES, *(str(path.relative_to(root)) for path in sorted(root.glob("places/*/*.md")))]
+    of_places = [
+        path for path in sorted(root.glob("places/*/*.md")) if path.read_bytes()
+    ]  # a forgetting leaves it empty
+    return [*FILES, *(str(path.relative_to(root)) for path in of_places)]
 
 
 def run(folder: Path, seed: int, steps: int = 14) -> None:
