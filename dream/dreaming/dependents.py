@@ -62,17 +62,19 @@ def changes(editing: Editing, before: Mapping[MemoryFile, str]) -> list[ChangedL
     applied = [one.finding for one in editing.outcomes() if one.state == "applied"]
     every = tuple(sorted({cursor for one in applied for cursor in one.entries}))
     here = [row for text in editing.draft.texts.values() for row in lines(text)]
-    found = []
+    found, lost = [], False
     for file, text in before.items():
         for line in gone(text, editing.draft.texts[file]) if like(file) != "SOUL.md" else ():
             fact = _fact(line)
             about = [one for one in applied if one.line == line]
-            if line.startswith("#") or (not about and any(states(row, fact) for row in here)):
+            still = any(states(row, fact) for row in here)
+            if line.startswith("#") or (still and not about):
                 continue
+            lost = lost or not still
             new = next((one.text for one in about if not one.remove), "")
             cursors = tuple(sorted({cursor for one in about for cursor in one.entries}))
             found.append(ChangedLine(fact, _fact(new), cursors or every))
-    return found
+    return found if lost else []
 
 
 def follow(

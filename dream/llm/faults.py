@@ -94,6 +94,8 @@ def translate(fault: Fault, *, tools_sent: bool = False) -> ModelError:
     """Return our error for `fault`, with a sentence that says what to do."""
     text, status, model = fault.text.lower(), fault.status, fault.model
     quoted = quote(fault.text)
+    if "stream ended before a finish_reason" in text:
+        return AnswerUnusable(f"{model} broke off in the middle of its answer.")
     if "invalid response object" in text:
         return AnswerUnusable(f"{model} answered in a form that is not the chat-completions one: {_shape(fault.text)}.")
     if tools_sent and _NO_TOOLS.search(text):

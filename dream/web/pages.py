@@ -144,7 +144,15 @@ def search(workspace: Workspace, known: Past, query: Query) -> tuple[str, Values
     if cite := query.get("cite", ""):
         talk = [replace(hit, text=hit.text[:LONG]) for hit in views.opened(workspace, cite, around=3)]
         there = [(hit, talk, None) for hit in talk if hit.cite == cite]
-        return "search.html", {"q": cite, "kind": "", "kinds": KINDS, "found": there, "whole": True, "as_of": ""}
+        return "search.html", {
+            "q": cite,
+            "kind": "",
+            "kinds": KINDS,
+            "found": there,
+            "whole": True,
+            "as_of": "",
+            "untold": "",
+        }
     words, kind = query.get("q", "").strip(), query.get("kind", "")
     kinds = [one for one in KINDS if one == kind] or None
     as_of = query.get("as_of", "")

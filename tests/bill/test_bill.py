@@ -11,7 +11,8 @@ from tests.quality import datasets
 def test_the_bill_and_each_saving(tmp_path: Path) -> None:
     paid = bill.dreamt(datasets.generate("en", sittings=6), tmp_path / "ws")
 
-    assert [(len(night.phase1), len(night.phase2)) for night in paid.nights] == [(1, 1)] * 6
+    # One further call on the night that changed a line: what hangs on it.
+    assert [(len(night.phase1), len(night.phase2)) for night in paid.nights] == [*[(1, 1)] * 5, (2, 1)]
     assert paid.ours <= 0.55 * paid.peer < 0.55 * paid.peer_one_by_one
     assert paid.nothing_new[0] <= 0.6 * paid.nothing_new[1]
     savings = bill.savings(paid)

@@ -259,7 +259,7 @@ def test_hooks_that_a_person_wrote_by_the_readme_are_replaced(home: Path) -> Non
     ("name", "text", "why"),
     [
         (".codex/config.toml", "model = ", "TOML"),
-        (".codex/config.toml", '[mcp_servers.dream]\ncommand = "other"\n', "another one"),
+        (".codex/config.toml", '[mcp_servers.dream]\ncommand = "other"\n', "rename it first"),
         (".codex/config.toml", "mcp_servers = {}\n", "by hand"),
         (".codex/hooks.json", '{"hooks": ', "JSON"),
         (".codex/hooks.json", '{"hooks": {}, "hooks": {}}', "JSON"),

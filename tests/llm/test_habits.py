@@ -329,7 +329,7 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
         "[USER] The user moved to Porto on 19 November 2026 {1}",
         "[MEMORY] The ledger service listens on port 7391 {41,43}",
         "[MEMORY] The ledger service listens on port 8080 {1}",
-        "[SOUL] no emoji in commit messages",
+        "[SOUL] no emoji in commit messages pls unless i use one",
         '[USER] "Is a vegetarian"',
         "[USER] 2026-11-20 03:00 summary",
         "[MEMORY] [1] 2026-11-20 03:00 summary {1}",
@@ -344,7 +344,7 @@ def test_what_only_repeats_the_prompt_is_no_finding(provider: Provider, echo: st
 
 def test_a_skip_after_a_copied_example_passes_nothing_over(provider: Provider) -> None:
     """Qwen2.5-Coder-1.5B copied the examples, was told so, and answered [SKIP] of six facts."""
-    provider.script(text("[SOUL] no emoji in commit messages {41}"), text("[SKIP]"))
+    provider.script(text("[SOUL] no emoji in commit messages pls unless i use one {41}"), text("[SKIP]"))
     model = LiteLLMModel("openai/scripted", Settings(retries=0), api_base=provider.base, api_key="k")
     with pytest.raises(AnswerUnusable, match="then it finds nothing"):
         phase1.analyse([entry(1, "- Moved to Tokyo")], FILES, model, BRIEF)

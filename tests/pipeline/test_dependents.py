@@ -103,7 +103,7 @@ def test_an_answer_that_cannot_be_used_leaves_a_note_and_the_dream_lands(workspa
     change = f"[USER-REPLACE {number(workspace, 'lives in Porto')}] The user moved to Lisbon {{}}"
     report, _ = night(workspace, "I moved to Lisbon", change, "I see nothing wrong here.")
     assert "moved to Lisbon" in workspace.read_file("USER.md")
-    assert any("were not looked at" in note for note in report.batches[0].notes)
+    assert any("were not checked" in note for note in report.batches[0].notes)
 
 
 def test_a_line_that_a_person_wrote_is_asked_about_and_stays(workspace: Workspace) -> None:
