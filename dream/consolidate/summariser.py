@@ -29,8 +29,10 @@ from dream.models import Diagnostic, EntryLine, Message, NewEntry, Report
 from dream.provenance import citations, cues
 from dream.provenance.citations import without_citation
 from dream.provenance.speakers import speaking
+from dream.redact import repeated, secrets
 from dream.reports import Fidelity, Usage
 from dream.settings import EMBEDDED, Settings
+from dream.text.safe import clean
 from dream.text.words import coverage
 from dream.workspace.files import read_note, write_note
 
@@ -63,6 +65,7 @@ _CALL = re.compile(
     r"^\s*(?:<\|?(?:tools?|tool_calls?|function_calls?|python_tag)\|?>|<function=|\[TOOL_CALLS\]|<｜tool)", re.M
 )
 FILE_NAME = "stuck.json"
+REPEATED = 100  # secrets of a session that are looked for in its later messages; the newest count, to bound the time
 
 
 def read(completion: Completion, conversation: str, most: int, count: Callable[[str], int], *, prompt: str = "") -> str:
@@ -304,7 +307,7 @@ class Summariser:
         self._people = people
         self._model = model
         self._known = known
-        self._patterns = settings.redact_patterns
+        self._settings_patterns = self._patterns = settings.redact_patterns
         self._zone = settings.zone()
         self._report = report
         self._patience = patience
@@ -326,7 +329,15 @@ class Summariser:
     def item(self, position: int, message: Message) -> Item:
         """Prepare the message at `position` and count its tokens; one that the model need not read costs 1."""
         ready = prepare(message, self._patterns, self._known)
+        if "[REDACTED:" in ready.content:
+            self._remember(message)
         return Item(position, ready, self._tokens(position, ready) if ready.content else 1)
+
+    def _remember(self, message: Message) -> None:
+        """Have the secrets that a message gives away taken out of the messages after it too."""
+        new = [one for one in repeated(secrets(clean(message.content), self._patterns)) if one not in self._patterns]
+        own = len(self._settings_patterns)
+        self._patterns = (*self._settings_patterns, *(*self._patterns[own:], *new)[-REPEATED:])
 
     def batches(self, items: Sequence[Item]) -> Iterator[EntryGroup]:
         """Yield the entries for `items`, in order; the caller appends each batch before it asks for the next.

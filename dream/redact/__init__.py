@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dream.errors import SettingsError
 from dream.redact import forms, named
@@ -61,6 +61,21 @@ def redact(text: str, patterns: Sequence[str] = ()) -> tuple[str, tuple[str, ...
             break
         text = changed
     return text, tuple(sorted(kinds))
+
+
+def secrets(text: str, patterns: Sequence[str] = ()) -> frozenset[str]:
+    """Return the secrets in `text` that a person could repeat elsewhere: one word each, letters mixed with others.
+
+    A PIN is left out: elsewhere its digits are a port or a price.
+    """
+    finders: list[Finder] = [*_PLAIN, *(functools.partial(_custom, one) for one in _compiled(tuple(patterns)))]
+    found = (text[start:end] for finder in finders for _, (start, end) in finder(text))
+    return frozenset(one for one in found if (forms.mixed(one) or forms.marked(one)) and " " not in one)
+
+
+def repeated(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the patterns by which `redact` finds these secrets where they stand as words of their own."""
+    return tuple(rf"(?<!\w){re.escape(value)}(?!\w)" for value in sorted(values))
 
 
 def names_secret(text: str) -> bool:

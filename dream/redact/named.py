@@ -98,6 +98,8 @@ _NO_ENDING = r"pass(?!ord|wort)|pwd|pw"  # English words take none
 _OPTION = r"(?:^|[\s'\"])--?[\w-]{0,30}$"
 _VERB_CHARS = 40  # characters before the word, or after the value, that are searched for the verb
 _VALUE = r"(?P<quote>[\"'`„“«*「『]{0,2})(?:(?<=«)[ \u00a0\u202f])?(?P<value>[^\s\"'`<>„“”«»「」『』]{6,64})"
+_ADDED = rf"(?![a-z])[^.!?:;\n]{{0,40}}?,[ \t]{_VALUE}(?=[,.!?;]|[ \t]?$|\n)"  # "the server's token was, er, x7-Kd92q"
+_BETWEEN = r"[ \t:,]{0,3}(?P<value>[!-~]{6,64})(?=[ \t]*[\u2e80-\u9fff])"  # its sentence goes on in another script
 _GLARING = r"(?P<value>(?=\S{0,60}\w[#!$%&*@?~^+=_.-]\w)(?=\S{0,60}\d)[^\s\"'`<>,;()「」、。，]{7,64})"
 _KEY_SAID = (
     r"s?(?:[ \t]+[^.!?;:=\n\"'`]{1,48}?)?(?:[ \t]*[:=–—]|[ \t](?:is|was|ist|lautet|es|est|è|é|-))?[ \t]{1,3}"
@@ -318,7 +320,8 @@ def _is_key(text: str, lower: str, word: re.Match[str], given: _Assigned) -> boo
     named = word[0] == "secret"
     before = lower[max(0, word.start() - 20) : word.start()]
     if given.way in _LOOSE or (word[0].startswith(("key", "schlüssel")) and not _before_key().search(before)):
-        return random(given.value)
+        variable = given.by == "=" and text[word.start()].isupper()  # PAY_KEY=…
+        return random(given.value) or (variable and _switches(given.value))
     if named and given.by == "=" and text[word.start()].isupper() and "/" not in given.value:
         return looks_secret(given.value, password=True, plain=given.plain, quoted=given.quoted)
     least = 8 if named and given.by in ("=", ":") and (given.quoted or given.plain) else 12
@@ -380,12 +383,13 @@ def _tellings(word: str) -> tuple[tuple[re.Pattern[str], Callable[[str], bool]],
     return (
         *((pattern, strong) for pattern in said if pattern is not None),
         (_direct(word.isascii()), stark),
+        *(((regex(_BETWEEN), strong),) if not word.isascii() else ()),
         (
             regex(_direct(word.isascii()).pattern + r"(?=[.,;!?)。，、]|[ \t]?$|\n|[ ][–—-])"),
             lambda value: strong(value) and unnamed("X" + value),
         ),
         (_changed(), strong),
-        (regex(rf"[^.!?:;\n]{{0,40}}?,[ \t]{_VALUE}(?=[,.!?;]|[ \t]?$|\n)"), unnamed),
+        (regex(_ADDED), unnamed),
         (regex(rf"(?:[^.!?。！？\n]|[.!?](?! )){{0,120}}?[\s「(（:：、,，]{_GLARING}"), glaring),
     )
 
@@ -454,17 +458,18 @@ def _phrases(whole: bool) -> re.Pattern[str]:
 def _told_key(text: str, word: re.Match[str]) -> Region | None:
     """Return where a sentence gives a key, as in `the API key for maps: …`; only a random-looking one counts."""
     beside = regex(_KEY_BESIDE).match(text, word.end())
-    if (
-        beside is not None
-        and not word[0].startswith("secret")
-        and len(regex(SWITCH).findall(beside["value"])) >= SWITCHES
-    ):
+    if beside is not None and not word[0].startswith("secret") and _switches(beside["value"]):
         return beside.span("value")
     said = regex(_KEY_SAID).match(text, word.end())
-    if said is None:
-        return None
-    value = _trimmed(said["value"])
-    return (said.start("value"), said.start("value") + len(value)) if random(value) else None
+    if said is not None and random(value := _trimmed(said["value"])):
+        return said.start("value"), said.start("value") + len(value)
+    added = regex(_ADDED).match(text, word.end()) if word[0].startswith("tok") else None
+    return _enough(text, added.span("value"), unnamed) if added is not None else None
+
+
+def _switches(value: str) -> bool:
+    """Return whether letters and digits alternate as in no name or version."""
+    return len(regex(SWITCH).findall(value)) >= SWITCHES
 
 
 def _changes(text: str, start: int, end: int) -> bool:

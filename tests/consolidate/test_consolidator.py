@@ -326,6 +326,21 @@ def test_secrets_reach_neither_the_model_nor_history(history: History) -> None:
     assert [one.raw, two.raw] == [0, 1]
 
 
+def test_a_secret_that_somebody_gave_away_goes_from_what_follows_too(history: History) -> None:
+    told = [
+        Message("user", "vault pw is gorse-Kettle-41-ladle"),
+        Message("assistant", "printf '%s' 'gorse-Kettle-41-ladle' > ~/.vault"),
+        Message("user", "the PIN of the card is 4471 and staging listens on port 4471"),
+        Message("user", "gorse-Kettle-41-ladle-2 is the name of the kettle"),
+    ]
+    model = ScriptedModel(ModelUnavailable("down"))
+    done = Consolidator(history, model, SETTINGS).consolidate(KEY, told, now=NOW)
+    assert "gorse-Kettle-41-ladle'" not in whole(done.entries) + model.calls[0].user
+    assert all(
+        word in whole(done.entries) for word in ("printf '%s' '[REDACTED:custom]'", "port 4471", "of the kettle")
+    )
+
+
 def test_a_secret_at_the_seam_of_two_parts_is_found(history: History) -> None:
     secret = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
     text = f" {secret} ".join(["word " * 37] * 400)

@@ -227,6 +227,13 @@ PASTED = [  # text with «what has to go», as people paste it
     "«rib sun oak tea fox ink gym jar kit lab map nut»\n^ my metamask seed",
     "te paso la clave de producción para que pruebes el reembolso: «cbl_live_9fQx{a7}». usala y olvidala",
     "管理者パス変わってたから一応 → nas admin / «Tsubame#4471kk» 。で、残り容量見て",
+    "mein token für den server war dings, «glpat-Moorhuhn88xx», den musst du nicht haben",
+    "wifi密码 «shanmu-0917-lao» 你贴给客人的时候直接发",
+    "PAY_KEY=«pk_bram_Vv03sTq8mZ» bin/rails payments:ping",
+    "the padlock on the shed is «4471» if Ingrid asks",
+    "el candado de la bici tiene «4471»",
+    "door code «6180fake»",
+    "la clave del portal «2580»",
     "企微机器人 key 给你：«wxbot-5e7c-Kq20ZzPf91» 你塞环境变量里",
 ]
 
