@@ -89,12 +89,16 @@ def parse(answer: str, cursors: Sequence[int], known: References | None = None, 
 
 
 def _paired(findings: list[Finding], known: References) -> Iterator[Finding]:
-    """Yield findings; a fact gets the line that it replaces if the REMOVE just below it copies that line."""
+    """Yield findings; a fact gets the line that it replaces if the REMOVE just below it copies that line.
+
+    A REMOVE that names its line by a number says of no fact that it replaces it: `[FILE-REPLACE M7]` would.
+    """
     lines = {(file, _fact(line)): line for number, (file, line) in known.items() if not number.startswith("W")}
     for one, after in zip(findings, [*findings[1:], None], strict=False):
         copied = "" if one.line or not one.remove else lines.get((one.file, _fact(one.text)), "")
         goes = after is not None and after.remove and (after.file, after.entries) == (one.file, one.entries)
-        old = lines.get((one.file, _fact(after.text)), "") if goes and after is not None and not one.remove else ""
+        beside = goes and after is not None and not after.line and not one.remove
+        old = lines.get((one.file, _fact(after.text)), "") if beside and after is not None else ""
         yield replace(one, line=one.line or copied or old)
 
 

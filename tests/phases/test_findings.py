@@ -41,6 +41,13 @@ def test_a_line_of_a_file_is_named_by_its_number() -> None:
     )
 
 
+def test_a_line_that_goes_by_its_number_is_replaced_by_no_fact_above_it() -> None:
+    known = references({"SOUL.md": "", "USER.md": "", "memory/MEMORY.md": "- The road is closed until Friday\n"})
+    answer = "[MEMORY/Facts] White sheets are ordered {3}\n[MEMORY-REMOVE] M1"
+    fact, gone = parse(answer, [3], known).findings
+    assert (fact.line, gone.line) == ("", "- The road is closed until Friday")
+
+
 @pytest.mark.parametrize(
     "line",
     [

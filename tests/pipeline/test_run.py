@@ -81,6 +81,15 @@ def test_a_dream_of_plain_findings_asks_the_edit_agent_nothing(workspace: Worksp
     assert trace.written_since(workspace, NOW + timedelta(seconds=1), "USER.md") == frozenset()
 
 
+def test_a_fact_above_a_removal_by_number_is_added_and_replaces_nothing(workspace: Workspace) -> None:
+    (workspace.root / "memory/MEMORY.md").write_text("# Memory\n\n## Facts\n- The road is closed\n", encoding="utf-8")
+    add(workspace, "- white sheets are ordered")
+    report = run(workspace, "[MEMORY/Facts] White sheets are ordered {1}\n[MEMORY-REMOVE] M4")
+    assert [one.state for one in report.batches[0].outcomes] == ["applied", "held"]  # a person wrote the line
+    assert workspace.read_file("memory/MEMORY.md").endswith("- The road is closed\n- White sheets are ordered\n")
+    assert [(one.old_text, one.new_text) for one in workspace.pending()] == [("- The road is closed", "")]
+
+
 @pytest.mark.slow
 def test_each_commit_of_a_long_run_carries_its_own_time(workspace: Workspace) -> None:
     add(workspace, "moved to Tokyo", "has a cat")
