@@ -223,4 +223,5 @@ def section(file: MemoryFile, said: Statement) -> str:
         return "Rules"
     if file == "USER.md":
         return "Preferences" if said.kind in ("preference", "rule") else "Person"
-    return "People" if said.kind == "preference" else _SECTIONS.get(said.kind, "Facts")
+    of_others = said.kind == "preference" and not cues.says("mine", said.text)
+    return "People" if of_others else _SECTIONS.get(said.kind, "Facts")

@@ -120,6 +120,8 @@ def _turn(turn: _Turn, before: str, found: list[Statement]) -> None:
                 size = len(stated.text) * (2 if turn.known.wide else 1)
                 if size < FRAGMENT or (size < POINTING and _leans(one, turn)):
                     stated = _whole(turn, last, one, stated, found, alone=size >= FRAGMENT)
+            if stated is not None and context and _asks(context) and _needs_question(stated, turn.known):
+                stated = replace(stated, kind=_told(guessed), sure=False)
             if stated is not None and not _joined(turn, one, stated, found):
                 found.append(stated)
         last = one
@@ -288,6 +290,12 @@ def _joined(turn: _Turn, one: Sentence, stated: Statement, found: list[Statement
 
 def _is_brief(text: str, known: Tongue) -> bool:
     return len(text) * (2 if known.wide else 1) < SCRAP
+
+
+def _needs_question(stated: Statement, known: Tongue) -> bool:
+    """Return whether an answer is so short that only the question tells what it is about: "Yes, in docs/a.md"."""
+    alone = known.has("standing", plain(stated.text)) or cues.says("mine", stated.text)
+    return _is_brief(stated.text, known) and not alone
 
 
 def _leans(one: Sentence, turn: _Turn) -> bool:

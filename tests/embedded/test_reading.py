@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.embedded.asking import dreamt, facts, said, summary
+from tests.embedded.asking import dreamt, facts, findings, said, summary
 
 
 @pytest.mark.parametrize(
@@ -297,3 +297,9 @@ def test_a_rule_is_found_in_a_part_of_a_sentence(text: str) -> None:
     (line,) = said(text)
 
     assert line.startswith("[rule]")
+
+
+def test_a_scrap_of_an_answer_stays_in_history() -> None:
+    talk = [("assistant", "Shall I write a handover page for Priya?"), ("user", "Yes, in docs/handover.md.")]
+    assert all("?] " in line for line in summary(talk))
+    assert findings({}, "\n".join(f"- {line}" for line in summary(talk))) == []
