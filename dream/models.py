@@ -94,7 +94,7 @@ class NewEntry:
     aware, where that is known. `lines` has a value for each line of the content, or none where nothing is known of any.
     `place` is the id of where it was said, empty for nowhere in particular.
     `kept` counts the messages that were kept together with it. `rereads` are the cursors of entries whose messages were
-    read again for it: it takes their place.
+    read again for it: it replaces them. `batch` is the id that the dreams of one rereading share.
     """
 
     kind: Kind
@@ -110,6 +110,7 @@ class NewEntry:
     place: str = ""
     kept: int = 0
     rereads: tuple[int, ...] = ()
+    batch: str = ""
 
     @property
     def imported(self) -> bool:

@@ -32,11 +32,11 @@ from dream.workspace.lock import run_lock
 if TYPE_CHECKING:
     from dream.consolidate.feed import Feed
     from dream.consolidate.listing import File
-    from dream.consolidate.reread import Rereading
+    from dream.consolidate.reread import Reread, Rereading
     from dream.consolidate.talk import Consolidated, Talk
     from dream.dreaming.dreamer import Dreamer, Models
     from dream.llm import Model
-    from dream.models import Diagnostic, Outcome, Proposal
+    from dream.models import Diagnostic, Outcome, Proposal, Report
 
 Clock = Callable[[], datetime]
 EMPTY = "history is empty: `dream consolidate PATH` fills it from transcripts"
@@ -97,58 +97,39 @@ def reread(
     progress: Progress | None = None,
     model: Model | None = None,
 ) -> ConsolidateReport:
-    """Read again what is `wanted` with the model that is set now; what comes of it is history, and waits to be dreamt.
+    """Read the `wanted` messages again with the current model; the new entries wait in history to be dreamt.
 
-    The caller holds the lock of runs. It is noted until all of it is read: the next night goes on where this one was
-    stopped, by a bound, a kill, or a model that can't be reached.
+    The caller holds the run lock. The rereading is noted until all of it is read: if a bound, a kill, or a model that
+    cannot be reached stops it, the next night continues it.
     """
     from dream.consolidate import reread as again
-    from dream.llm.spending import open_meter, open_model
 
-    diagnostics: list[Diagnostic] = []
-    stopped: DreamError | None = None
-    sessions: set[str] = set()
-    cursors: list[int] = []
-    messages, usage = 0, Usage()
-    watch = progress or _nobody
+    # 1. Note the rereading, and which entries belong to it: those that history holds when it begins.
+    name = model.name if model else settings.model_for("consolidator")
+    if not wanted.upto:
+        wanted = replace(wanted, model=name, upto=workspace.history.last_cursor())
     again.note(workspace.private, wanted)
-
-    def before(session: str) -> None:
-        sessions.add(session)
-        watch(Step(f"reading {session} again"))
-
+    diagnostics: list[Diagnostic] = []
+    sessions: set[str] = set()
+    read, stopped = ConsolidateReport(models=name), None
     try:
-        meter = open_meter(Bills(workspace.private), settings, now, watch)
-        asked = model or open_model(settings, "consolidator", meter)
-        for one in again.read_again(
-            workspace.history,
-            again.stretches(workspace.history, wanted),
-            asked,
-            settings,
-            now=now,
-            folder=workspace.prompts,
-            report=diagnostics.append,
-            before=before,
-        ):
-            cursors += [entry.cursor for entry in one.entries]
-            messages, usage = messages + one.messages, usage + one.usage
+        # 2. Summarise stretch after stretch; each is in history before the next is read.
+        for one in _read_again(workspace, wanted, settings, now, progress or _nobody, model, diagnostics.append):
+            sessions.add(one.session)
+            read = _with(read, one)
+        # 3. Nothing is left for the next night to read.
         again.over(workspace.private)
     except (SpendingLimit, ModelError) as error:
         stopped = error
-    report = ConsolidateReport(
-        outcome="appended" if cursors else "nothing" if stopped is None else "failed",
-        sessions=len(sessions),
-        messages=messages,
-        entries=(min(cursors), max(cursors)) if cursors else None,
-        usage=usage,
-        diagnostics=tuple(diagnostics),
-        reason=str(stopped or ("" if cursors else "nothing is left to be read again")),
-        models=settings.model_for("consolidator"),
-    )
+    # 4. Every run leaves a record.
+    if stopped is not None and not isinstance(stopped, NightOver):
+        read = replace(read, outcome="failed")
+    reason = str(stopped or ("" if read.entries else "nothing is left to be read again"))
+    report = replace(read, sessions=len(sessions), diagnostics=tuple(diagnostics), reason=reason)
     return _recorded(workspace, report, now)
 
 
-def run(  # noqa: PLR0913 - what a caller may set of a run, by name
+def run(
     workspace: Workspace,
     *,
     settings: Settings,
@@ -158,15 +139,13 @@ def run(  # noqa: PLR0913 - what a caller may set of a run, by name
     progress: Progress | None = None,
     models: Models | None = None,
     locked: bool = False,
-    batch: str = "",
 ) -> RunReport:
     """Dream until nothing is left, or `max_batches` times; each dream is one commit.
 
     What goes wrong ends the run: the dreams before it stay, the one that failed changed nothing, and the
     report says why. With `dry_run` nothing is written, not even a record, but for what a call cost. `locked`: the
-    caller holds the lock. `batch` is the id that its commits share, with those of other runs; else it gets one.
-    `progress` is told of each dream before and after it, and of each model that is asked. With a clock as `now` each
-    commit carries its own time.
+    caller holds the lock. `progress` is told of each dream before and after it, and of each model that is asked. With a
+    clock as `now` each commit carries its own time.
     Raises Busy when another run holds the workspace.
     """
     # A dry run that costs nothing has nothing to note: it goes without the lock where the disk can't be written to.
@@ -184,9 +163,7 @@ def run(  # noqa: PLR0913 - what a caller may set of a run, by name
             # 3. Else the entries past the cursor are dreamt, a batch at a time: findings, draft, guards, commit.
             else:
                 with workspace.git.reading() if workspace.git.exists else nullcontext():
-                    report = _dreamt(
-                        workspace, settings, clock, max_batches, dry_run, progress or _nobody, models, batch
-                    )
+                    report = _dreamt(workspace, settings, clock, max_batches, dry_run, progress or _nobody, models)
         except DreamError as error:
             report = RunReport("failed", (), str(error), failure_status=error.exit_status)
         # 4. Every run leaves a record, also one that did nothing: it says why.
@@ -247,6 +224,41 @@ def _summarised(
     except SpendingLimit as error:
         return done, error
     return done, None
+
+
+def _read_again(
+    workspace: Workspace,
+    wanted: Rereading,
+    settings: Settings,
+    now: datetime,
+    watch: Progress,
+    model: Model | None,
+    report: Report,
+) -> Iterator[Reread]:
+    """Read `wanted` again, stretch after stretch, with `model` or the one of the settings."""
+    from dream.consolidate import reread as again
+    from dream.llm.spending import open_meter, open_model
+
+    meter = open_meter(Bills(workspace.private), settings, now, watch)
+    yield from again.read_again(
+        workspace.history,
+        wanted,
+        model or open_model(settings, "consolidator", meter),
+        settings,
+        now=now,
+        folder=workspace.prompts,
+        report=report,
+        before=lambda session: watch(Step(f"reading {session} again")),
+    )
+
+
+def _with(read: ConsolidateReport, one: Reread) -> ConsolidateReport:
+    """Add one stretch that was read again to the report."""
+    read = replace(read, messages=read.messages + one.messages, usage=read.usage + one.usage)
+    if not one.entries:
+        return read
+    first = read.entries[0] if read.entries else one.entries[0].cursor
+    return replace(read, outcome="appended", entries=(first, one.entries[-1].cursor))
 
 
 def _summed_up(
@@ -313,7 +325,6 @@ def _dreamt(
     dry_run: bool,
     watch: Progress,
     models: Models | None,
-    batch_id: str,
 ) -> RunReport:
     """Dream batch after batch, then tidy up; what goes wrong ends it, and the dreams before it stay."""
     from dream.dreaming.dreamer import Dreamer
@@ -324,7 +335,7 @@ def _dreamt(
     batches: list[BatchReport] = []
     failure = None
     try:
-        dreamer = Dreamer(workspace, models, settings, now, dry_run, clock, batch_id)
+        dreamer = Dreamer(workspace, models, settings, now, dry_run, clock)
         for batch in _dreams(workspace, dreamer, max_batches, watch):
             batches.append(batch)
             watch(Step("", ended=batch))

@@ -102,11 +102,16 @@ def use(name: str, yes: bool, directory: Path | None, as_json: bool) -> int | No
         output.emit(reader)
     else:
         output.say(f"Model: {show.model_line(workspace.settings(using=()))}", bold=True, fold=True)
-        if reader.kind != "default" and workspace.history.last_cursor():
-            output.say(
-                "What it has read until now stays as it is; to read it again: dream reread --estimate", fold=True
-            )
+        if reader.kind != "default" and _has_read_otherwise(workspace, reader.name):
+            output.say("To have it read the earlier messages again: dream reread --estimate", fold=True)
     return None
+
+
+def _has_read_otherwise(workspace: Workspace, name: str) -> bool:
+    """Return whether history has messages, still kept, that another model was the last to read."""
+    from dream.consolidate.reread import Rereading, stretches
+
+    return next(stretches(workspace.history, Rereading(model=name)), None) is not None
 
 
 def _found(name: str, settings: Settings) -> FoundModel:

@@ -1,19 +1,18 @@
 """Reading again: the kept messages of old entries become new entries by the model that is set now.
 
-Nothing old is edited. A new entry says in `rereads` whose place it takes; until it is appended, the old ones count. So
-a reading that was stopped goes on with the entries that nothing has taken the place of.
+Nothing old is edited. A new entry lists in `rereads` the entries that it replaces; until it is appended, they count.
+What was read again can be read again once more: the newest reading of a message counts, and is what is replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from dream.consolidate import cut
-from dream.consolidate.cut import Item
 from dream.consolidate.summariser import CHUNK_TOKENS, Patience, Stuck, Summariser
 from dream.history.history import History
 from dream.history.messages import KeptMessage
@@ -30,20 +29,38 @@ NOTE = "reread.json"  # in .dream/, while a rereading is under way
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
-    """What is to be read again: what was said since a day, in these places but not in those, by their ids.
+    """What is to be read again: messages since a day, in these places but not in those, by their ids.
 
-    No place at all is all of them; "" is what was said nowhere in particular. `batch` is the id that its commits share.
+    Without `places` it is all of them; "" stands for messages of no place. `model` is the one that it was started with:
+    entries that it wrote are left out, unless `again`. `upto` is the last cursor of history when it was started, 0
+    before that: what is appended later is no part of it. `batch` is the id that the commits of its dreams share.
     """
 
     since: date | None = None
     places: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    model: str = ""
+    again: bool = False
+    upto: int = 0
     batch: str = ""
 
-    def holds(self, entry: Entry) -> bool:
-        """Return whether an entry is to be read again, by its day and place."""
+    def wants(self, entries: Sequence[Entry]) -> bool:
+        """Return whether entries that were appended together are to be read again."""
+        return all(map(self._covers, entries)) and (self.again or not all(map(self._is_own, entries)))
+
+    def continues(self, other: Rereading) -> bool:
+        """Return whether this rereading, which is under way, is the one that is asked for."""
+        scope = (self.since, self.places, self.without, self.model)
+        return scope == (other.since, other.places, other.without, other.model) and self.again >= other.again
+
+    def _covers(self, entry: Entry) -> bool:
         said = self.since is None or entry.when.date() >= self.since
-        return said and entry.place not in self.without and (not self.places or entry.place in self.places)
+        placed = entry.place not in self.without and (not self.places or entry.place in self.places)
+        return said and placed and not 0 < self.upto < entry.cursor
+
+    def _is_own(self, entry: Entry) -> bool:
+        """Return whether the model wrote an entry, or no model was needed because it is empty."""
+        return entry.model == self.model if entry.model else entry.kind == "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +75,12 @@ class Stretch:
     @property
     def span(self) -> range:
         """The positions of its messages."""
-        spans = [entry.span for entry in self.entries if entry.span is not None]
-        return range(min(first for first, _ in spans), max(end for _, end in spans))
+        return _span(self.entries)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What would be read again of one place, and what it comes to: sessions, messages, and about so many tokens."""
+    """What would be read again of one place: sessions, messages, and an estimate of their tokens."""
 
     place: str
     sessions: int
@@ -74,70 +90,110 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """What one stretch came to. `left` says that the old entries stay: no model gave a usable summary."""
+    """The result of one stretch of `session`. `left` says that its old entries stay: no summary was usable."""
 
+    session: str
     entries: tuple[Entry, ...] = ()
     messages: int = 0
     left: bool = False
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(slots=True)
+class _Reading:
+    """The cursors of entries that were appended together, which are read again together.
+
+    `kept` counts the messages that were kept with them, or with the entries that they replaced.
+    """
+
+    first: int  # position of its first message in the session
+    mark: tuple[datetime, tuple[int, ...]]  # when it was appended, and what it replaced
+    cursors: list[int]
+    kept: int
+    is_whole: bool = False  # the next entry belongs to another append
+
+
 def noted(private: Path) -> Rereading | None:
-    """Return the rereading that is under way; None where there is none."""
+    """Return the rereading that is under way; None if there is none."""
     row = read_note(private / NOTE)
     try:
-        since = date.fromisoformat(row["since"]) if row["since"] else None
-        return Rereading(since, tuple(row["places"]), tuple(row["without"]), str(row["batch"]))
+        return Rereading(
+            date.fromisoformat(row["since"]) if row["since"] else None,
+            tuple(row["places"]),
+            tuple(row["without"]),
+            str(row.get("model", "")),
+            bool(row.get("again", False)),
+            int(row.get("upto", 0)),
+            str(row["batch"]),
+        )
     except (KeyError, TypeError, ValueError):
         return None
 
 
 def note(private: Path, wanted: Rereading) -> None:
-    """Note what is being read again, for the next night to go on with."""
+    """Record the rereading, so that the next night can continue it."""
     row = asdict(wanted) | {"since": wanted.since.isoformat() if wanted.since else ""}
     write_note(private / NOTE, row)
 
 
 def over(private: Path) -> None:
-    """Note that nothing is being read again any more."""
+    """Record that no rereading is under way."""
     (private / NOTE).unlink(missing_ok=True)
 
 
 def stretches(history: History, wanted: Rereading, most: int = CHUNK_TOKENS) -> Iterator[Stretch]:
     """Yield what is to be read again, session after session, each stretch of about `most` tokens.
 
-    An entry whose messages are not all there any more is left as it is.
+    An entry with a message that is no longer in memory/messages/ is left as it is.
     """
-    done = history.reread()
-    groups: dict[str, list[list[int]]] = {}  # the cursors of what was appended together, which is read again together
-    last: dict[str, datetime | None] = {}  # when the group was appended that the next entry may belong to
+    for session, readings in _newest(history).items():
+        yield from _joined(_of_session(history, session, readings, wanted), most)
+
+
+def _newest(history: History) -> dict[str, list[_Reading]]:
+    """Return the newest reading of every message: for each session, in the order of its messages."""
+    found: dict[str, list[_Reading]] = {}
+    kept: dict[int, int] = {}  # cursor → how many messages were kept with it, or with what it replaced
+    replaced: set[int] = set()
     for entry in history.after(0):
-        if entry.session is not None and entry.span is not None and not entry.rereads:
-            if last.get(entry.session) != entry.at:
-                groups.setdefault(entry.session, []).append([])
-            groups[entry.session][-1].append(entry.cursor)
-            last[entry.session] = None if entry.kept else entry.at
-    for session, cursors in groups.items():
-        yield from _joined(_of_session(history, session, cursors, wanted, done), most)
+        replaced.update(entry.rereads)
+        if entry.session is None or entry.span is None:
+            continue
+        readings, mark = found.setdefault(entry.session, []), (entry.at, entry.rereads)
+        if not readings or readings[-1].is_whole or readings[-1].mark != mark:
+            count = sum(kept.pop(cursor, 0) for cursor in entry.rereads)
+            readings.append(_Reading(entry.span[0], mark, [], count))
+        last = readings[-1]
+        last.cursors.append(entry.cursor)
+        last.kept += entry.kept
+        last.is_whole = bool(entry.kept)
+        kept[entry.cursor] = entry.kept if len(last.cursors) > 1 else last.kept
+    return {
+        session: sorted((one for one in readings if replaced.isdisjoint(one.cursors)), key=lambda one: one.first)
+        for session, readings in found.items()
+    }
 
 
-def _of_session(
-    history: History, session: str, groups: Iterable[Sequence[int]], wanted: Rereading, done: Set[int]
-) -> Iterator[Stretch]:
-    for group in groups:
-        entries = tuple(history.numbered(group))
-        if done.isdisjoint(group) and entries and all(map(wanted.holds, entries)):
-            stretch = Stretch(session, entries[0].place, entries, {})
-            kept = history.messages.of(session, stretch.span, entries[-1].at)
-            if _is_whole(entries, kept):
-                yield replace(stretch, messages={one.position: _message(one) for one in kept})
+def _of_session(history: History, session: str, readings: Iterable[_Reading], wanted: Rereading) -> Iterator[Stretch]:
+    for reading in readings:
+        entries = tuple(history.numbered(reading.cursors))
+        if entries and wanted.wants(entries):
+            before = bool(entries[0].rereads)
+            kept = history.messages.of(session, _span(entries), entries[-1].at, before=before)
+            if _is_whole(entries, kept, reading.kept):
+                yield Stretch(session, entries[0].place, entries, {one.position: _message(one) for one in kept})
 
 
-def _is_whole(entries: Sequence[Entry], kept: Sequence[KeptMessage]) -> bool:
-    """Return whether all messages of the entries are there, as far as history says how many there were."""
+def _span(entries: Iterable[Entry]) -> range:
+    spans = [entry.span for entry in entries if entry.span is not None]
+    return range(min(first for first, _ in spans), max(end for _, end in spans))
+
+
+def _is_whole(entries: Sequence[Entry], kept: Sequence[KeptMessage], count: int) -> bool:
+    """Return whether all messages of the entries are there, of which history says that there were `count`."""
     cited = {position for entry in entries for line in entry.lines for position in line.cites}
     there = {one.position for one in kept}
-    return bool(kept) and cited <= there and len(there) >= sum(entry.kept for entry in entries)
+    return bool(kept) and cited <= there and len(there) >= count
 
 
 def _message(kept: KeptMessage) -> Message:
@@ -178,7 +234,7 @@ def shares(found: Iterable[Stretch]) -> list[Share]:
 
 def read_again(
     history: History,
-    found: Iterable[Stretch],
+    wanted: Rereading,
     model: Model,
     settings: Settings,
     *,
@@ -187,51 +243,43 @@ def read_again(
     report: Report | None = None,
     before: Callable[[str], None] = lambda session: None,
 ) -> Iterator[Reread]:
-    """Summarise each stretch anew and append what comes of it, whole or not at all; yield what it came to.
+    """Summarise each stretch anew and append the new entries, all of a stretch or none; yield what it came to.
 
     `before` is called with the session before each stretch. Raises SpendingLimit and ModelInaccessible: then the
     stretch stays as it was.
     """
-    patience = Patience()
-    for stretch in found:
+    patience, stuck = Patience(), Stuck(history.private)
+    for stretch in stretches(history, wanted):
         before(stretch.session)
-        yield _read(history, stretch, model, settings, now, folder, report, patience)
+        summariser = Summariser(
+            stretch.session,
+            model,
+            settings,
+            folder=folder,
+            patience=patience,
+            stuck=stuck,
+            report=None,
+            can_wait=True,
+            people=cache(partial(_people, stretch)),
+            now=now,
+        )
+        one = _read(history, stretch, summariser, wanted.batch, now)
+        if one.left and report is not None:
+            report(Diagnostic(stretch.session, 0, "keeps its old entries: no model gave a usable summary"))
+        yield one
 
 
-def _read(
-    history: History,
-    stretch: Stretch,
-    model: Model,
-    settings: Settings,
-    now: datetime,
-    folder: Path | None,
-    report: Report | None,
-    patience: Patience,
-) -> Reread:
-    summariser = Summariser(
-        stretch.session,
-        model,
-        settings,
-        folder=folder,
-        patience=patience,
-        stuck=Stuck(history.private),
-        report=None,
-        can_wait=True,
-        people=cache(lambda: speakers(list(stretch.messages.values()))),
-        now=now,
-    )
-    items = [_item(summariser, stretch, position) for position in stretch.span]
+def _people(stretch: Stretch) -> frozenset[str]:
+    return speakers(list(stretch.messages.values()))
+
+
+def _read(history: History, stretch: Stretch, summariser: Summariser, batch: str, now: datetime) -> Reread:
+    items = [summariser.item(at, stretch.messages.get(at, Message("user", ""))) for at in stretch.span]
     groups = [group for chunk in cut.chunks(items, summariser.budget) for group in summariser.batches(chunk)]
     new = [entry for group in groups for entry in group.entries]
     usage = sum((group.usage for group in groups), Usage())
-    cursors = tuple(entry.cursor for entry in stretch.entries)
     if any(entry.kind == "raw" for entry in new):
-        if report is not None:
-            report(Diagnostic(stretch.session, 0, "is left as it was read before: no model gave a usable summary"))
-        return Reread(left=True, usage=usage)
-    known = [replace(entry, place=stretch.place, rereads=cursors, ids="", prefix="") for entry in new]
-    return Reread(tuple(history.append(known, now=now)), len(stretch.messages), usage=usage)
-
-
-def _item(summariser: Summariser, stretch: Stretch, position: int) -> Item:
-    return summariser.item(position, stretch.messages.get(position, Message("user", "")))
+        return Reread(stretch.session, left=True, usage=usage)
+    cursors = tuple(entry.cursor for entry in stretch.entries)
+    known = [replace(entry, place=stretch.place, rereads=cursors, batch=batch, ids="", prefix="") for entry in new]
+    return Reread(stretch.session, tuple(history.append(known, now=now)), len(stretch.messages), usage=usage)

@@ -123,7 +123,6 @@ class Dreamer:
         now: datetime,
         dry_run: bool,
         clock: Callable[[], datetime] | None = None,
-        batch: str = "",
     ) -> None:
         self._workspace = workspace
         self._models = models
@@ -137,7 +136,8 @@ class Dreamer:
         self._numbers = ProposalNumbers(workspace.git, workspace.private)
         self._heard: dict[int, Heard] = {}
         self._places = workspace.places()
-        self._batch = batch or log.new_batch()  # all commits of one run can be undone together
+        self._run = log.new_batch()  # all commits of one run can be undone together
+        self._batch = self._run  # the id for the next commit: of this run, or of the rereading that made the entries
 
     def next_batch(self) -> list[Entry]:
         """Return the next batch of entries, an empty list when none is left; a smaller batch after a failure."""
@@ -151,6 +151,7 @@ class Dreamer:
         Raises a DreamError when it fails; then the workspace is as it was.
         """
         mark = self._models.meter.mark()
+        self._batch = batch[0].batch or self._run
         left_out: list[str] = []
         # 1. Read the workspace; the draft starts as a copy of it.
         everything, place = self._look(), self._places.named(batch[0].place)
@@ -234,6 +235,11 @@ class Dreamer:
         """The cursors of undreamt entries that a reread has replaced; the new entries are dreamt instead."""
         return frozenset(cursor for one in self._workspace.history.after(self._cursor) for cursor in one.rereads)
 
+    @cached_property
+    def _rereads(self) -> dict[int, tuple[int, ...]]:
+        """The cursors that each entry made by rereading replaced, in all of history."""
+        return self._workspace.history.rereads()
+
     def _hear(self, entry: Entry) -> Heard:
         """Return the evidence of an entry; it is read once, even if batches are cut again."""
         if entry.cursor not in self._heard:
@@ -272,10 +278,9 @@ class Dreamer:
 
     def _given_way(self, found: Snapshot, batch: Sequence[Entry]) -> tuple[Snapshot, tuple[Rejected, ...]]:
         """Return the files without lines that only cite what `batch` reread, and the lines that restores removed."""
-        cursors = giveway.replaced(self._workspace.history, batch)
-        if not cursors:
+        if not any(entry.rereads for entry in batch):
             return found, ()
-        texts = giveway.given_way(self._workspace, found, cursors, batch)
+        texts = giveway.given_way(self._workspace, found, batch, self._rereads)
         return replace(found, texts=texts), giveway.restored_over(self._workspace, found.texts)
 
     def _edit(

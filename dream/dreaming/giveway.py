@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dream.dreaming.commit import Snapshot
-from dream.history.history import History
 from dream.models import Entry, MemoryFile, Rejected
 from dream.versions import trace
 
@@ -17,36 +16,38 @@ if TYPE_CHECKING:
 _DECIDED = re.compile(r"\(\w+ in review: [\d, ]+\)$")  # the end of a commit subject for a review decision
 
 
-def replaced(history: History, batch: Sequence[Entry]) -> frozenset[int]:
-    """Return the cursors of entries that `batch`, and earlier entries of the same reread, replace."""
-    cursors = {cursor for entry in batch for cursor in entry.rereads}
-    before = batch[0].cursor - 1
-    while cursors and (found := history.between(before, before)) and found[0].rereads:
-        cursors.update(found[0].rereads)
-        before -= 1
-    return frozenset(cursors)
-
-
 def given_way(
-    workspace: Workspace, found: Snapshot, cursors: Collection[int], batch: Sequence[Entry]
+    workspace: Workspace, found: Snapshot, batch: Sequence[Entry], rereads: Mapping[int, Sequence[int]]
 ) -> dict[MemoryFile, str]:
-    """Return the files without lines that cite only `cursors`, at least one of them reread by `batch` itself.
+    """Return the files without lines that cite only replaced entries, at least one of them replaced by `batch` itself.
 
-    Lines that cite only entries of earlier batches were removed there, or found again. Lines that a person wrote, or
-    accepted in review, stay.
+    `rereads` are the cursors that each entry made by rereading replaced. Lines that cite only entries which earlier
+    batches replaced were removed there, or found again. Lines that a person wrote, or accepted in review, stay.
     """
-    own = {cursor for entry in batch for cursor in entry.rereads}
+    own = _chain(batch, rereads)
+    cursors = {old for new, replaced in rereads.items() if new <= batch[-1].cursor for old in replaced}
     lines = [(file, line) for file, text in found.texts.items() for line in trace.facts(text)]
     accepted = {step.change.sha for step in trace.steps(workspace) if _DECIDED.search(step.change.subject)}
     gone = {
         (origin.file, origin.line)
         for origin in trace.trace(workspace, lines)
         if not own.isdisjoint(origin.entries)
-        and set(origin.entries) <= set(cursors)
+        and cursors.issuperset(origin.entries)
         and accepted.isdisjoint(origin.commits)
         and origin.line.rstrip() not in found.person_lines.get(origin.file, ())
     }
     return {file: _without(text, {line for path, line in gone if path == file}) for file, text in found.texts.items()}
+
+
+def _chain(batch: Sequence[Entry], rereads: Mapping[int, Sequence[int]]) -> set[int]:
+    """Return the cursors that `batch` replaces, those that these replaced before, and so on."""
+    found: set[int] = set()
+    left = [cursor for entry in batch for cursor in entry.rereads]
+    while left:
+        if (cursor := left.pop()) not in found:
+            found.add(cursor)
+            left.extend(rereads.get(cursor, ()))
+    return found
 
 
 def _without(text: str, gone: Collection[str]) -> str:

@@ -80,7 +80,7 @@ class OnlyEchoes(AnswerUnusable):
 
 
 def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) -> Iterator[list[Entry]]:
-    """Cut entries, oldest first, into batches of one place that fit one phase-1 prompt.
+    """Cut entries, oldest first, into batches of one place, and of one rereading or none, that fit one phase-1 prompt.
 
     An entry that is too long becomes a batch of its own.
 
@@ -91,13 +91,18 @@ def batches(entries: Iterable[Entry], model: Model, brief: Brief, hear: Hear) ->
     used = 0
     for entry in entries:
         tokens = model.count(rendered(hear(entry), brief)) + ENTRY_TOKENS
-        if batch and (used + tokens > room or entry.place != batch[-1].place):
+        if batch and (used + tokens > room or _kind(entry) != _kind(batch[-1])):
             yield batch
             batch, used = [], 0
         batch.append(entry)
         used += tokens
     if batch:
         yield batch
+
+
+def _kind(entry: Entry) -> tuple[str, str]:
+    """Return what all entries of a batch have in common: their place, and the rereading that made them."""
+    return entry.place, entry.batch
 
 
 def that_say_something(batch: Sequence[Entry]) -> list[Entry]:

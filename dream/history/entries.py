@@ -111,7 +111,7 @@ def encode(entry: Entry, *, more: int = 0, before: bytes = FIRST) -> bytes:
         row["model"] = entry.model
     lines = [_line_row(line) for line in entry.lines]
     last: dict[str, Any] = {"place": entry.place, "machine": entry.machine, "lines": lines}
-    last |= {"rereads": entry.rereads, "kept": entry.kept, "more": more}
+    last |= {"rereads": entry.rereads, "batch": entry.batch, "kept": entry.kept, "more": more}
     row |= {name: value for name, value in last.items() if value}
     return sealed(orjson.dumps(row), before)
 
@@ -144,6 +144,7 @@ def decode(line: bytes, zone: tzinfo | None = None) -> Entry:
         lines=_lines(row, content),
         place=place if isinstance(place := row.get("place"), str) else "",
         rereads=_numbers(row.get("rereads")),
+        batch=batch if isinstance(batch := row.get("batch"), str) else "",
         kept=row["kept"] if type(row.get("kept")) is int else 0,
         machine=row["machine"] if isinstance(row.get("machine"), str) else "",
     )

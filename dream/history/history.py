@@ -206,9 +206,9 @@ class History:
             found.setdefault(entry.cursor, entry)
         return [found[cursor] for cursor in cursors if cursor in found]
 
-    def reread(self) -> frozenset[int]:
-        """Return the cursors of the entries whose messages a later entry summarises again."""
-        return frozenset(cursor for entry in self.after(0) for cursor in entry.rereads)
+    def rereads(self) -> dict[int, tuple[int, ...]]:
+        """Return, for each entry that was made by rereading, the cursors of the entries that it replaced."""
+        return {entry.cursor: entry.rereads for entry in self.after(0) if entry.rereads}
 
     def last(self, count: int) -> list[Entry]:
         """Return the newest `count` entries, oldest first, whether archived or not; reads from the end."""
@@ -283,14 +283,17 @@ class History:
         return None
 
     def of_backwards(self, session: str) -> Iterator[Entry]:
-        """Yield the entries of `session` from the newest to the oldest, and end with its first message."""
+        """Yield the entries of `session` from the newest to the oldest, and end with its first message.
+
+        One that was made by rereading doesn't end it: it follows entries of later messages.
+        """
         if not self.position(session):  # else all of the archive would be read for nothing
             return
         with explained("read", self.path, HistoryError), self._view() as view:
             found = entries(view.lines_backwards(), re.compile(re.escape(session)), self._zone)
             for entry in found:
                 yield entry
-                if entry.span and entry.span[0] == 0:
+                if entry.span and entry.span[0] == 0 and not entry.rereads:
                     return
 
     def size(self) -> tuple[int, int]:

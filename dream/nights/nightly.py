@@ -89,9 +89,9 @@ def night(
         if read is None:
             read = _consolidate(workspace, settings, now, environ, step(READING_SHARE, READ_ENOUGH))
         # 2. Continue a rereading that was stopped.
-        again, batch = _read_again(workspace, _left(settings, read), at(), step(READING_SHARE, READ_ENOUGH))
+        again = _read_again(workspace, _left(settings, read), at(), step(READING_SHARE, READ_ENOUGH))
         # 3. Dream new history into memory, batch by batch.
-        dreamt = _dream(workspace, _left(_left(settings, read), again), at, step(1.0, OVER), batch)
+        dreamt = _dream(workspace, _left(_left(settings, read), again), at, step(1.0, OVER))
         # 4. Make vectors of new messages, if an embedding model is set.
         embedded, trouble = _embed(workspace, _left(_left(settings, read), dreamt), at, step(1.0, OVER))
         # 5. Send the changes to the other machines.
@@ -217,25 +217,21 @@ def _left(settings: Settings, read: ConsolidateReport | RunReport | None) -> Set
     )
 
 
-def _read_again(
-    workspace: Workspace, settings: Settings, now: datetime, step: Progress
-) -> tuple[ConsolidateReport | None, str]:
-    """Continue an unfinished rereading; return its report, and the batch id of its commits."""
+def _read_again(workspace: Workspace, settings: Settings, now: datetime, step: Progress) -> ConsolidateReport | None:
+    """Continue an unfinished rereading, and return its report."""
     if not (workspace.private / REREADING).exists():  # as on most nights
-        return None, ""
+        return None
     from dream.consolidate.reread import noted
 
     wanted = noted(workspace.private)
     if wanted is None:
-        return None, ""
-    return pipeline.reread(workspace, wanted, settings=settings, now=now, progress=step), wanted.batch
+        return None
+    return pipeline.reread(workspace, wanted, settings=settings, now=now, progress=step)
 
 
-def _dream(
-    workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress, batch: str
-) -> RunReport:
+def _dream(workspace: Workspace, settings: Settings, clock: Callable[[], datetime], step: Progress) -> RunReport:
     try:
-        return pipeline.run(workspace, settings=settings, now=clock, progress=step, locked=True, batch=batch)
+        return pipeline.run(workspace, settings=settings, now=clock, progress=step, locked=True)
     except DreamError as error:
         return RunReport("failed", (), str(error), failure_status=error.exit_status)
 

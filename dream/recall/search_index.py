@@ -386,7 +386,7 @@ def _next(history: History, read: Mapping[str, tuple[int, bytes]], *, same: bool
             (*_filed(one.session), IN_PLACE + one.place, *(f"{REREADS}{cursor}" for cursor in one.rereads)),
         )
         for one in entries
-        if one.content and not one.unconfirmed
+        if (one.content or one.rereads) and not one.unconfirmed  # an empty one replaces others all the same
     ]
     return _Part(HISTORY, before, entries[-1].cursor, b"", documents) if entries else None
 

@@ -21,16 +21,23 @@ from dream.llm.spending import Meter
 from dream.settings import Settings
 from tests.cli.commands import dream
 from tests.scripted import Answer, ScriptedModel
+from tests.workspaces import copied
 
 NOW = datetime(2026, 12, 1, 3, tzinfo=UTC)
 SETTINGS = Settings(timezone="UTC")
 WANTED = reread.Rereading(batch="b-0123abcd")
 
 
+@pytest.fixture(scope="module")
+def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("pattern") / "demo"
+    assert dream("demo", root).status == 0
+    return root
+
+
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    assert dream("demo", tmp_path / "demo").status == 0
-    return Workspace.open(tmp_path / "demo")
+def workspace(pattern: Path, tmp_path: Path) -> Workspace:
+    return Workspace.open(copied(pattern, tmp_path / "demo"))
 
 
 def files(workspace: Workspace) -> dict[str, str]:
@@ -52,22 +59,34 @@ def found(messages: Sequence[ChatMessage]) -> str:
     return f"[USER/Person] The user lives in Lisbon since 7 November 2026 {{{cursor}}}" if cursor else "[SKIP]"
 
 
-def again(workspace: Workspace, answer: Answer = summarised) -> None:
-    pipeline.reread(workspace, WANTED, settings=SETTINGS, now=NOW, model=ScriptedModel(answer))
+def again(
+    workspace: Workspace, answer: Answer = summarised, wanted: reread.Rereading = WANTED, name: str = "scripted"
+) -> None:
+    pipeline.reread(workspace, wanted, settings=SETTINGS, now=NOW, model=ScriptedModel(answer, name=name))
     one = ScriptedModel(found)
     models = Models(one, one, Meter(SETTINGS))
-    pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models, batch=WANTED.batch)
+    pipeline.run(workspace, settings=SETTINGS, now=NOW, models=models)
 
 
 def test_the_same_model_makes_the_same_memory_of_it(workspace: Workspace) -> None:
     before = {name: sorted(text.splitlines()) for name, text in files(workspace).items()}
 
-    done = dream("reread", "--yes", "-w", workspace.root)
+    done = dream("reread", "--again", "--yes", "-w", workspace.root)
 
     assert done.status == 0, done.err
     assert {name: sorted(text.splitlines()) for name, text in files(workspace).items()} == before
-    assert "Nothing is there to be read again" in dream("reread", "--yes", "-w", workspace.root).out
     assert dream("doctor", "-w", workspace.root).status == 0
+
+
+def test_what_the_model_has_read_already_it_reads_again_only_on_request(workspace: Workspace) -> None:
+    done = dream("reread", "--yes", "-w", workspace.root)
+    assert done.status == 0
+    assert done.out.startswith("Nothing to read again: embedded has already read all of these messages.")
+    assert done.out.endswith("add --again.\n")
+    shown = dream("reread", "--json", "--estimate", "-w", workspace.root).json
+    assert shown["places"] == []
+    assert "embedded has already read" in shown["reason"]
+    assert dream("reread", "--estimate", "--again", "-w", workspace.root).out.startswith("crumb: 6 sessions")
 
 
 def test_lines_of_the_old_reading_give_way_and_what_a_person_decided_stays(workspace: Workspace) -> None:
@@ -177,3 +196,158 @@ def test_reading_again_names_the_run_where_entries_wait_to_be_dreamt(tmp_path: P
     assert "`dream run` dreams them" in dream("reread", "--yes", "-w", root).out
     dream("run", "-w", root)
     assert "`dream run`" not in dream("reread", "--yes", "-w", root).out
+
+
+# A chain of rereadings: a still better model reads once more what a better one has read.
+
+BETTER = reread.Rereading(batch="b-4567cdef")
+
+
+def better(messages: Sequence[ChatMessage]) -> str:
+    """Answer as a model that understands when the move was."""
+    return summarised(messages).replace("since 7 November 2026", "since 8 November 2026")
+
+
+def dreamt_better(messages: Sequence[ChatMessage]) -> str:
+    told = messages[-1].content
+    return found(messages).replace("7 November", "8 November") if "since 8 November" in told else "[SKIP]"
+
+
+def read_better(workspace: Workspace) -> None:
+    pipeline.reread(workspace, BETTER, settings=SETTINGS, now=NOW, model=ScriptedModel(better, name="better"))
+    one = ScriptedModel(dreamt_better)
+    pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(one, one, Meter(SETTINGS)))
+
+
+def facts(workspace: Workspace) -> list[str]:
+    return [line for text in files(workspace).values() for line in text.splitlines() if line.startswith("- ")]
+
+
+def test_a_better_model_reads_again_what_was_read_again_and_only_its_lines_are_left(workspace: Workspace) -> None:
+    position = workspace.history.positions()
+    again(workspace)
+    assert facts(workspace) == ["- The user lives in Lisbon since 7 November 2026"]
+
+    read_better(workspace)
+
+    assert facts(workspace) == ["- The user lives in Lisbon since 8 November 2026"]
+    assert workspace.history.positions() == position
+    replaced = [cursor for entry in workspace.history.after(0) if entry.model == "better" for cursor in entry.rereads]
+    assert sorted(set(replaced)) == [one.cursor for one in workspace.history.after(0) if one.model == "scripted"]
+    asked = ("search", "Lisbon", "--kind", "history", "--json", "-w", workspace.root)
+    assert [hit["text"] for hit in dream(*asked).json] == ["The user lives in Lisbon since 8 November 2026"]
+    assert dream("doctor", "-w", workspace.root).status == 0
+
+
+def test_restoring_the_batch_of_the_last_rereading_leaves_the_one_before(workspace: Workspace) -> None:
+    first = files(workspace)
+    again(workspace)
+    before = files(workspace)
+    read_better(workspace)
+
+    restore_batch(workspace, BETTER.batch, now=NOW)
+    assert files(workspace) == before
+
+    restore_batch(workspace, WANTED.batch, now=NOW)
+    assert files(workspace) == first
+
+
+def test_lines_of_the_first_reading_that_a_restore_brought_back_are_replaced_by_a_second_rereading(
+    workspace: Workspace,
+) -> None:
+    again(workspace)
+    restore_batch(workspace, WANTED.batch, now=NOW)
+    assert len(facts(workspace)) > 5
+
+    read_better(workspace)
+
+    assert facts(workspace) == ["- The user lives in Lisbon since 8 November 2026"]
+
+
+def test_a_second_rereading_leaves_what_a_person_wrote_dropped_or_undid_as_it_is(workspace: Workspace) -> None:
+    dream("note", "I am allergic to peanuts", "-w", workspace.root)
+    dream("run", "-w", workspace.root)
+    again(workspace)
+    user = workspace.root / "USER.md"
+    user.write_text(user.read_text() + "- I drink my coffee black\n")
+
+    read_better(workspace)
+
+    text = "".join(files(workspace).values())
+    assert ("peanuts" in text, "I drink my coffee black" in text) == (True, True)
+    dream("drop", "8 November 2026", "--yes", "-w", workspace.root)
+    pipeline.reread(
+        workspace,
+        reread.Rereading(again=True, batch="b-89abcdef"),
+        settings=SETTINGS,
+        now=NOW,
+        model=ScriptedModel(better, name="better"),
+    )
+    one = ScriptedModel(dreamt_better)
+    pipeline.run(workspace, settings=SETTINGS, now=NOW, models=Models(one, one, Meter(SETTINGS)))
+    assert "Lisbon" not in "".join(files(workspace).values())
+
+
+def test_a_line_that_the_new_reading_says_in_the_same_words_has_it_as_its_source(workspace: Workspace) -> None:
+    again(workspace)
+    again(workspace, wanted=reread.Rereading(batch="b-89abcdef"), name="other")
+    assert facts(workspace) == ["- The user lives in Lisbon since 7 November 2026"]
+
+    read_better(workspace)
+
+    assert facts(workspace) == ["- The user lives in Lisbon since 8 November 2026"]
+
+
+def test_a_message_that_was_lost_after_a_rereading_keeps_the_newest_entry_that_read_it(workspace: Workspace) -> None:
+    again(workspace)
+    (path,) = (workspace.memory / "messages").glob("*.jsonl")
+    rows = path.read_bytes().splitlines(keepends=True)
+    gone = json.loads(rows[-1])["session"]
+    path.write_bytes(b"".join(rows[:-1]))
+
+    read_better(workspace)
+
+    newest = {entry.session: entry.model for entry in workspace.history.after(0) if entry.rereads}
+    assert newest.pop(gone) == "scripted"
+    assert set(newest.values()) == {"better"}
+
+
+def test_old_entries_are_not_found_where_the_better_model_found_nothing_worth_keeping(workspace: Workspace) -> None:
+    asked = ("search", "rsync over SSH", "--kind", "history", "--json", "-w", workspace.root)
+    assert "history:2" in [hit["cite"] for hit in dream(*asked).json]
+
+    again(workspace)
+
+    (empty,) = [entry.rereads for entry in workspace.history.after(0) if entry.kind == "nothing"]
+    assert empty == (2,)
+    assert "history:2" not in [hit["cite"] for hit in dream(*asked).json]
+
+
+def test_dreams_of_one_rereading_share_its_batch_and_no_other_dream_has_it(workspace: Workspace) -> None:
+    pipeline.reread(workspace, WANTED, settings=SETTINGS, now=NOW, model=ScriptedModel(summarised))
+    dream("note", "I am allergic to peanuts", "-w", workspace.root)
+    dream("nightly", "-w", workspace.root)  # as after a kill: it dreams the new entries, and those of the day
+
+    assert "peanuts" in workspace.read_file("USER.md")
+    restore_batch(workspace, WANTED.batch, now=NOW)
+    assert "peanuts" in workspace.read_file("USER.md")
+
+
+def test_the_command_continues_a_rereading_that_was_stopped(workspace: Workspace) -> None:
+    def until_adaeze(messages: Sequence[ChatMessage]) -> str | ModelInaccessible:
+        told = "".join(message.content for message in messages)
+        return ModelInaccessible("The key is wrong.") if "Adaeze" in told else summarised(messages)
+
+    held = workspace.history.last_cursor()
+    wanted = reread.Rereading(again=True, batch=WANTED.batch)
+    again(workspace, until_adaeze, wanted, name="embedded")
+    read = workspace.history.last_cursor()
+
+    done = dream("reread", "--yes", "-w", workspace.root)
+
+    assert "A rereading was stopped; this continues it." in done.out
+    assert WANTED.batch in done.out
+    replaced = [cursor for entry in workspace.history.after(held) for cursor in entry.rereads]
+    assert sorted(replaced) == list(range(1, held + 1))
+    assert workspace.history.last_cursor() > read
+    assert "has already read all" in dream("reread", "--yes", "-w", workspace.root).out

@@ -225,11 +225,11 @@ def test_a_command_that_fails_later_is_replaced_by_its_number(agent: Agent) -> N
 
 
 def test_kept_messages_that_are_read_again_still_say_what_was_run(agent: Agent) -> None:
-    from dream.consolidate.reread import Rereading, read_again, stretches
+    from dream.consolidate.reread import Rereading, read_again
 
     agent.works(("user", "tests please"), ("ran", "make check", "41 passed"), summary="- The user wants tests {0}")
     history, model = agent.workspace.history, ScriptedModel("- The tests run with `make check` {2}")
-    (done,) = read_again(history, stretches(history, Rereading()), model, Settings(), now=NOW)
+    (done,) = read_again(history, Rereading(), model, Settings(), now=NOW)
     assert done.entries[0].lines[0].ran == ("make check",)
 
 

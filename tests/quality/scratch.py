@@ -92,7 +92,7 @@ class Scratch:
         consolidator, phase1, phase2 = (self._model(job) for job in JOBS)
         read = pipeline.reread(self.workspace, wanted, settings=self.settings, now=self.last, model=consolidator)
         models = Models(phase1, phase2, self.meter)
-        ran = pipeline.run(self.workspace, settings=self.settings, now=self.last, models=models, batch=wanted.batch)
+        ran = pipeline.run(self.workspace, settings=self.settings, now=self.last, models=models)
         if read.failed or ran.outcome == "failed":
             raise ModelError(read.reason or ran.reason)
 
