@@ -100,7 +100,7 @@ class Reread:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Appended:
     """The cursors of entries that were appended together, which are read again together.
 
     `kept` counts the messages that were kept with them, or with the entries that they replaced.
@@ -150,9 +150,9 @@ def stretches(history: History, wanted: Rereading, most: int = CHUNK_TOKENS) -> 
         yield from _joined(_of_session(history, session, readings, wanted), most)
 
 
-def _newest(history: History) -> dict[str, list[_Reading]]:
+def _newest(history: History) -> dict[str, list[_Appended]]:
     """Return the newest reading of every message: for each session, in the order of its messages."""
-    found: dict[str, list[_Reading]] = {}
+    found: dict[str, list[_Appended]] = {}
     kept: dict[int, int] = {}  # cursor → how many messages were kept with it, or with what it replaced
     replaced: set[int] = set()
     for entry in history.after(0):
@@ -162,7 +162,7 @@ def _newest(history: History) -> dict[str, list[_Reading]]:
         readings, mark = found.setdefault(entry.session, []), (entry.at, entry.rereads)
         if not readings or readings[-1].is_whole or readings[-1].mark != mark:
             count = sum(kept.pop(cursor, 0) for cursor in entry.rereads)
-            readings.append(_Reading(entry.span[0], mark, [], count))
+            readings.append(_Appended(entry.span[0], mark, [], count))
         last = readings[-1]
         last.cursors.append(entry.cursor)
         last.kept += entry.kept
@@ -174,7 +174,7 @@ def _newest(history: History) -> dict[str, list[_Reading]]:
     }
 
 
-def _of_session(history: History, session: str, readings: Iterable[_Reading], wanted: Rereading) -> Iterator[Stretch]:
+def _of_session(history: History, session: str, readings: Iterable[_Appended], wanted: Rereading) -> Iterator[Stretch]:
     for reading in readings:
         entries = tuple(history.numbered(reading.cursors))
         if entries and wanted.wants(entries):
