@@ -47,7 +47,8 @@ class Message:
     `summarised` says that its agent has done so already, into its own history.
     `cwd` is the working directory at that message, as the agent wrote it, and `chat` the key of a chat in which several
     people may write; both are empty where the transcript does not say.
-    `ran` is what a tool's result is the result of, where that is a command.
+    `ran` is what a tool's result is the result of, where that is a command. `automated` says that a program sent a
+    user's message: then `name` is what kind of program, and nobody's.
     """
 
     role: Role
@@ -62,6 +63,7 @@ class Message:
     cwd: str = ""
     chat: str = ""
     ran: CommandRun | None = None
+    automated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

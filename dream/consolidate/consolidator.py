@@ -22,13 +22,15 @@ from dream.history.history import History
 from dream.history.writer import StalePosition
 from dream.llm import Model
 from dream.models import Diagnostic, Message, Report
-from dream.provenance.speakers import speakers
+from dream.provenance.speakers import is_owner, speakers
 from dream.settings import Settings
 from dream.transcripts import parts
 from dream.workspace.places import Places
 
 ANSWER, MISSED = 8, 64  # parts of a live window: one is kept free for the answer, one for what the estimate misses
 TOOL_CHARS = 2_000  # characters of a tool's result; the readers of transcripts cut it to the same length
+NAMED = 80  # characters at the beginning of a message that may name its speaker
+ITS_OWN = "its memory is given there alone; if one of them is you, name yourself in `owners` before it is read"
 SUMMARY_SHARE = 0.25  # largest share of a session's budget for its own summaries
 
 T = TypeVar("T")
@@ -250,6 +252,7 @@ class Consolidator:
     def _summarised(
         self, talk: Talk, place: Reached, numbered: identity.Numbered, now: datetime, *, can_wait: bool
     ) -> Iterator[Consolidated]:
+        people = cache(partial(self._people, talk, place.key))
         summariser = Summariser(
             place.key,
             self._model,
@@ -260,19 +263,23 @@ class Consolidator:
             stuck=self._stuck,
             can_wait=can_wait,
             known=known_lines(self._history.path.parent.parent, self._folder),
-            people=cache(partial(self._people, talk, place.key)),
+            people=people,
             now=now,
         )
-        for where, group in groupby(self._placed(place.key, numbered), key=itemgetter(0)):
+        group_of = cache(lambda: self._group(talk, place.key, people()))
+        for where, group in groupby(self._placed(place.key, numbered, group_of), key=itemgetter(0)):
             items = (self._read(place, summariser.item(at, message)) for _, (at, message) in group)
             for chunk in cut.chunks(items, summariser.budget):
                 for batch in summariser.batches(chunk):
                     yield self._append(place, batch, where, now)
 
-    def _placed(self, key: str, numbered: identity.Numbered) -> Iterator[tuple[str, tuple[int, Message]]]:
+    def _placed(
+        self, key: str, numbered: identity.Numbered, group_of: Callable[[], str]
+    ) -> Iterator[tuple[str, tuple[int, Message]]]:
         """Yield each message with the id of its place, which changes with the user's message that begins a turn.
 
-        A message of a place that the user excluded keeps its number, without its text.
+        `group_of` returns the group chat that a session without a project is. A message of a place that the user
+        excluded keeps its number, without its text.
         """
         where, barred, opener = "", False, None
         for begun, (at, message) in with_opener(numbered):
@@ -283,14 +290,30 @@ class Consolidator:
                 elif begun.cwd or begun.chat:
                     where = self._places.of(begun)
                 else:
-                    where = self._places.of_session(key) or where
+                    where = self._places.of_session(key) or group_of() or where
             yield where, (at, replace(message, content="", whole="") if barred else message)
 
     def _people(self, talk: Talk, key: str) -> frozenset[str]:
         """Return the names of the users who talk in a session, by what history holds of it and by all its messages."""
         told = {line.by for entry in self._history.of_backwards(key) for line in entry.lines}
-        unread = [prepare(replace(one, content="", whole=""), ()) for one in talk.messages]
+        unread = [replace(prepare(_bare(one), ()), content=one.content[:NAMED]) for one in talk.messages]
         return speakers(unread) | told - {""}
+
+    def _group(self, talk: Talk, key: str, people: frozenset[str]) -> str:
+        """Return the id of the group chat that a session is in which several people write, none of them an owner.
+
+        "" for any other session, and for one of a project.
+        """
+        if self._places is None or len(people) < 2 or any(is_owner(one, self._settings.owners) for one in people):
+            return ""
+        programs = {prepare(_bare(one), ()).name for one in talk.messages if one.automated}
+        if len(people - programs) < 2 or any(one.cwd or one.chat for one in talk.messages):
+            return ""
+        found = self._places.group(key)
+        if self._report and (place := self._places.named(found)):
+            told = f"{', '.join(sorted(people - programs))} write here, so it is the group {place.name}: {ITS_OWN}"
+            self._report(Diagnostic(key, 0, told))
+        return found
 
     def _read(self, place: Reached, item: cut.Item) -> cut.Item:
         if item.message.content:
@@ -316,6 +339,10 @@ def with_opener(numbered: identity.Numbered) -> Iterator[tuple[Message, tuple[in
             opener = message
         asked = set(message.calls) if message.role == "assistant" else asked - {message.answers or ""}
         yield opener, (at, message)
+
+
+def _bare(message: Message) -> Message:
+    return replace(message, content="", whole="")
 
 
 def _live(message: Message) -> Message:

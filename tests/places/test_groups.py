@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dream.transcripts.formats.nanobot import GROUPS, group_of
 from tests.cli.commands import dream
 from tests.places.test_scope import GROUP, Agent
 from tests.transcripts.reading import lines, read
+from tests.transcripts.test_clients import openclaw
 
 NOW = datetime(2026, 11, 18, 3, tzinfo=UTC)
 SOUL = "# Soul\n\n## Rules\n- Answer in English\n\n## Private\n- Never mention my pregnancy\n"
@@ -131,3 +133,97 @@ def test_a_live_session_is_given_a_project_or_a_group_and_a_stopped_one_keeps_it
     told = [place.name if (place := places.named(one.place)) else "" for one in workspace.history.after(0)]
     assert told == ["crumb", "telegram-100883"]
     assert places.at(cwd=str(home / "work" / "crumb")) is not None
+
+
+TALK = [
+    ("Dov", "ok bot, ops channel. slipway listens on port 7391."),
+    (None, "Noted."),
+    ("Priscilla", "Always keep answers short."),
+    ("Priscilla", "My sister's birthday is on 12 May."),
+]
+
+
+def openai(path: Path, *said: tuple[str | None, str], session: str = "ops", **more: str) -> Path:
+    rows = [
+        {"session_id": session, "id": f"m{at}", "role": "user" if name else "assistant", "content": text}
+        | {"timestamp": f"2026-11-17T09:{at:02}:00Z"}
+        | ({"name": name} if name else {})
+        | more
+        for at, (name, text) in enumerate(said)
+    ]
+    return lines(path, *rows)
+
+
+def as_text(path: Path, *said: tuple[str | None, str]) -> Path:
+    path.write_text("".join(f"**{name or 'Assistant'}:** {text}\n\n" for name, text in said), encoding="utf-8")
+    return path
+
+
+def as_one_user(path: Path, *said: tuple[str | None, str]) -> Path:
+    """Write what a bot's bridge does that puts the sender before each text, and no name beside it."""
+    rows = [
+        {"role": "user" if name else "assistant", "content": f"{name}: {text}" if name else text} for name, text in said
+    ]
+    return lines(path, *rows)
+
+
+@pytest.mark.parametrize("written", [openai, as_text, as_one_user])
+def test_a_transcript_in_which_several_people_write_is_a_group_also_where_its_client_does_not_say_so(
+    workspace: Workspace, tmp_path: Path, written: Callable[..., Path]
+) -> None:
+    path = written(tmp_path / "ops.jsonl", *TALK)
+    done = dream("consolidate", path, "-w", workspace.root)
+    (place,) = workspace.places().all()
+    assert place.is_group
+    assert f"Dov, Priscilla write here, so it is the group {place.name}" in " ".join(done.err.split())
+    assert dream("run", "-w", workspace.root).status == 0
+    soul = workspace.read_file(place.files[0])
+    assert "## Members asked\n" in soul
+    assert "Priscilla: Always keep answers short" in soul
+    assert "7391" in workspace.read_file(place.files[1])
+    rest = "".join(workspace.read_file(file) for file in ("SOUL.md", "USER.md", "memory/MEMORY.md"))
+    assert not [word for word in ("7391", "short", "sister", "Priscilla") if word in rest]
+    given = dream("context", "--chat", place.chats[0], "-w", workspace.root).out
+    assert ("answers short" in given, "7391" in given) == (True, True)
+    assert "7391" not in dream("context", "-w", workspace.root).out
+
+
+def test_what_is_said_later_in_that_chat_is_the_group_s_too_whoever_writes(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    path = tmp_path / "ops.jsonl"
+    dream("consolidate", openai(path, *TALK[:2]), "-w", workspace.root)
+    assert workspace.places().all() == ()  # one person and the agent
+    for count in (3, 4):
+        dream("consolidate", openai(path, *TALK[:count]), "-w", workspace.root)
+    (place,) = workspace.places().all()
+    assert [one.place for one in workspace.history.after(0)] == ["", place.id, place.id]
+
+
+def test_a_chat_in_which_an_owner_writes_is_no_group_by_its_names(workspace: Workspace, tmp_path: Path) -> None:
+    (workspace.root / "dream.toml").write_text('owners = ["dov"]\n', encoding="utf-8")
+    dream("consolidate", openai(tmp_path / "ops.jsonl", *TALK), "-w", workspace.root)
+    assert workspace.places().all() == ()
+    (workspace.root / "dream.toml").write_text('owners = ["Lena"]\n', encoding="utf-8")
+    dream("consolidate", openai(tmp_path / "other.jsonl", *TALK, session="other"), "-w", workspace.root)
+    assert [place.is_group for place in workspace.places().all()] == [True]
+
+
+def test_one_person_with_an_agent_or_with_programs_is_no_group(workspace: Workspace, tmp_path: Path) -> None:
+    alone = [("Lena", "I live in Graz."), (None, "Hello."), ("Lena", "Answer in English.")]
+    dream("consolidate", openai(tmp_path / "a.jsonl", *alone, session="a"), "-w", workspace.root)
+    noted = [("user", "Note: I live in Graz."), ("user", "Todo: call Mina."), ("assistant", "Done.")]
+    rows = [{"role": role, "content": text} for role, text in noted]
+    dream("consolidate", lines(tmp_path / "b.jsonl", *rows), "-w", workspace.root)
+    sent = [{"kind": kind} for kind in ("inter_session", "internal_system")]
+    dream("consolidate", openclaw(tmp_path / "openclaw-agent.sqlite", sent), "-w", workspace.root)
+    assert [place.chats for place in workspace.places().all()] == [("agent:main:chat:group:7",)]
+
+
+def test_several_people_in_a_project_are_no_group(workspace: Workspace, tmp_path: Path, home: Path) -> None:
+    session = Session("api:8", workspace.history, cwd=home / "work" / "crumb")
+    for name, text in TALK:
+        session.add("user" if name else "assistant", text, name=name)
+    with Dream(workspace, Settings()).consolidator() as consolidator:
+        consolidator.archive(session, now=NOW)
+    assert [place.name for place in workspace.places().all()] == ["crumb"]

@@ -262,10 +262,13 @@ def _in_order(words: Iterable[str], text: Iterable[str]) -> bool:
 
 
 def _sessions(name: str, sittings: Sequence[Any]) -> Iterator[Sitting]:
+    """Yield the sittings; where several people write, all are one session, as those of a group chat are."""
+    turns = [found for sitting in sittings for found in _TURN.findall(str(sitting["talk"]))]
+    several = len({who for role, who in turns if role == "user" and who}) > 1
     for number, sitting in enumerate(sittings, 1):
         start: datetime = sitting["start"]
         at = start.astimezone(UTC)
-        yield Sitting(f"{name}-{number}", at, tuple(_messages(str(sitting["talk"]), at, number)))
+        yield Sitting(name if several else f"{name}-{number}", at, tuple(_messages(str(sitting["talk"]), at, number)))
 
 
 def _messages(talk: str, at: datetime, number: int) -> Iterator[Message]:

@@ -77,7 +77,7 @@ def evaluate(
             survived = [_planted_before(conversations, scratch, tell)]
     texts = [one.texts() for one in found]
     others = [*texts[1:], *texts[:1]] if len(texts) > 1 else _texts_of(other, sizes, tell)
-    memories = [(one.files["SOUL.md"], f"{one.files['USER.md']}\n{one.files['memory/MEMORY.md']}") for one in found]
+    memories = [(one.text("SOUL.md"), f"{one.text('USER.md')}\n{one.text('memory/MEMORY.md')}") for one in found]
     return EvalReport(
         model=settings.models_for(),
         conversations=tuple(one.name for one in conversations),

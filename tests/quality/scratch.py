@@ -23,7 +23,8 @@ from dream.dreaming.dreamer import Models
 from dream.errors import ModelError, SpendingLimit, UsageError
 from dream.llm import ChatMessage, Completion, Model, Tool, ToolCall
 from dream.llm.spending import FREE, Meter, Reservation, open_model
-from dream.models import MEMORY_FILES, Diagnostic, MemoryFile, Message
+from dream.memory import like
+from dream.models import Diagnostic, MemoryFile, Message
 from dream.reports import ConsolidateReport, RunReport, Usage
 from dream.settings import JOBS, Job, Settings
 from dream.text import tokens
@@ -77,7 +78,7 @@ class Scratch:
         Raises SpendingLimit at a bound, and ModelError when the first dream fails; a later one that fails is noted.
         """
         paths = [self.written(session) for session in sessions]
-        self.transcripts += paths
+        self.transcripts += [path for path in dict.fromkeys(paths) if path not in self.transcripts]
         self.last = _three(max(session.at for session in sessions))
         night = self._dream(paths, self.last)
         self.nights.append(night)
@@ -105,7 +106,7 @@ class Scratch:
             calls=night.usage.calls,
             commits=len(self.workspace.git.log()) - made,
             entries=0 if night.consolidated.entries is None else 1,
-            files=sum(before[file] != night.files[file] for file in before),
+            files=sum(before.get(file) != text for file, text in night.files.items()),
         )
 
     def _dream(self, paths: Sequence[Path], now: datetime) -> Night:
@@ -128,22 +129,35 @@ class Scratch:
         return open_model(self.settings, job, self.meter)
 
     def files(self) -> dict[MemoryFile, str]:
-        """Return the memory files as they stand."""
-        return {file: self.workspace.read_file(file) for file in MEMORY_FILES}
+        """Return the memory files as they stand, those of a group chat too."""
+        return {file: self.workspace.read_file(file) for file in self.workspace.files()}
+
+    def context(self, size: int) -> str:
+        """Return what an agent is given, in the group chat where the conversation is one."""
+        return self.workspace.context(size, place=self._place())
+
+    def _place(self) -> str:
+        """Return the name of the group chat that the conversation is; "" for none."""
+        return next((place.name for place in self.workspace.places().all()), "")
 
     def hits(self, question: str) -> str:
         """Return the first hits of a search, each on a line."""
-        return "\n".join(" ".join(hit.text.split()) for hit in self.workspace.search(question, limit=FIRST))
+        hits = self.workspace.search(question, limit=FIRST, place=self._place())
+        return "\n".join(" ".join(hit.text.split()) for hit in hits)
 
     def summaries(self) -> list[str]:
         """Return the contents of history, one per entry."""
         return [entry.content for entry in self.workspace.history.after(0) if entry.content]
 
     def written(self, session: Sitting) -> Path:
-        """Write a session as a transcript, and note the position at which each message is read back."""
+        """Write a session as a transcript, and note the position at which each message is read back.
+
+        A sitting of a session that has begun is appended to its transcript.
+        """
         path = self.root / f"{filed(session.key)}.jsonl"
         rows = [{"session_id": session.key, **_row(message)} for message in session.messages]
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         counted: dict[str, int] = {}
         for key, message in transcripts.read(path, format="openai", zone=UTC, report=_silent):
             position = counted[key] = counted.get(key, -1) + 1
@@ -216,9 +230,13 @@ class Remembered:
     nights: Sequence[Night]
     again: Again
 
+    def text(self, name: MemoryFile) -> str:
+        """Return the text of a memory file, and of that of a group chat behind it."""
+        return "\n".join(text for file, text in self.files.items() if like(file) == name)
+
     def texts(self) -> dict[str, str]:
         """Return each kind of text by its name: what agents get first, the conversation's references last."""
-        whole = "\n".join(self.files[name] for name in ("USER.md", "memory/MEMORY.md", "SOUL.md"))
+        whole = "\n".join(map(self.text, ("USER.md", "memory/MEMORY.md", "SOUL.md")))
         texts = {f"memory, {size:,}": text for size, text in self.contexts.items()}
         texts |= {f"its files cut, {size:,}": cut(whole, size) for size in self.contexts}
         texts |= {f"history, {size:,}": _first_lines(self.summaries, size) for size in self.contexts}
@@ -234,7 +252,7 @@ def remember(conversation: Conversation, scratch: Scratch, sizes: Sequence[int],
     return Remembered(
         conversation=conversation,
         # counted as the measures count
-        contexts={size: scratch.workspace.context(size) for size in sizes},
+        contexts={size: scratch.context(size) for size in sizes},
         files=scratch.files(),
         summaries=scratch.summaries(),
         origins=origins(scratch.workspace),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -390,8 +391,11 @@ def test_what_is_left_out_on_purpose_is_no_fault(tmp_path: Path, rows: list[dict
     assert read(lines(tmp_path / "a.jsonl", *rows)) == ([], [])
 
 
-def openclaw(path: Path) -> Path:
-    """Write a database as OpenClaw does: a private talk, whose long message is compressed, a group and a sub-agent."""
+def openclaw(path: Path, programs: Sequence[dict[str, str]] = ()) -> Path:
+    """Write a database as OpenClaw does: a private talk, whose long message is compressed, a group and a sub-agent.
+
+    `programs` are the provenances of further messages of the private talk.
+    """
     said = [
         ("dm", {"role": "user", "content": "I live in Graz. " + "long " * 300}),
         ("dm", {"role": "assistant", "content": [{"type": "text", "text": "Noted."}]}),
@@ -399,6 +403,7 @@ def openclaw(path: Path) -> Path:
         ("group", {"role": "user", "content": "Always in English!", "__openclaw": {"senderName": "Mina"}}),
         ("group", {"role": "user", "content": "I agree.", "__openclaw": {"senderName": "Me", "senderIsOwner": True}}),
         ("sub", {"role": "user", "content": "You are a sub-agent."}),
+        *(("dm", {"role": "user", "content": f"Sent by {one}.", "provenance": one}) for one in programs),
     ]
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE transcript_events (session_id, seq, event_json, created_at, event_zstd)")

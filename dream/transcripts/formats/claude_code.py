@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from dream.models import Role
@@ -51,7 +52,7 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
         identity = parts.key(row, "uuid") or parts.key(said, "id")
         name = _sender(row) if who == "user" else None
         for message in turns.said(who, _content(row, said), at=at, identity=identity, name=name):
-            yield session, message
+            yield session, replace(message, automated=name is not None)
         if refused := _refusal(row, said):
             yield from (
                 (session, one) for one in turns.said("user", refused, at=at, identity=identity and f"{identity}=1")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dream.transcripts import parts
 from dream.transcripts.formats.pi import PI, is_pi, pi_says, read_pi
@@ -51,9 +52,9 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             continue
         said = parts.table(event, "message")
         at = parts.first(event, "timestamp") or said.get("timestamp") or row.get("created_at")
-        name = _sender(said, window) if said.get("role") == "user" else None
-        for message in pi_says(said, turns, at, parts.key(event, "id"), name):
-            yield session, message
+        program, name = (_program(said), _sender(said, window)) if said.get("role") == "user" else (None, None)
+        for message in pi_says(said, turns, at, parts.key(event, "id"), program or name):
+            yield session, replace(message, automated=bool(program))
     if damaged:
         source.say(0, f"{damaged:,} of its events could not be read and were left out.")
 
@@ -78,11 +79,14 @@ def _unpacked(packed: bytes) -> str | None:
         return None
 
 
-def _sender(said: Json, window: Json) -> str | None:
-    """Name who sent a user's message, where that is not the one user: another session, or somebody in a group."""
+def _program(said: Json) -> str | None:
+    """Return what kind of program sent a user's message, another session for example; None where a person did."""
     kind = parts.text_of(parts.table(said, "provenance"), "kind")
-    if kind not in (None, "external_user"):
-        return kind
+    return None if kind == "external_user" else kind
+
+
+def _sender(said: Json, window: Json) -> str | None:
+    """Name who of a group sent a user's message; None for the owner, and where one person talks alone."""
     about = parts.table(said, "__openclaw")
     if window.get("chat_type") not in _SEVERAL or about.get("senderIsOwner") is True:
         return None
