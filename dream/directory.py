@@ -149,7 +149,15 @@ class Workspace:
             zone=settings.zone() if settings.timezone else None,
             committed=self._committed_cursor,
             machine=self._machine,
+            group_of=self._group_of,
         )
+
+    def _group_of(self, session: str) -> str:
+        """Return the id of the group chat with this session key, its key while it has none; "" for no group's."""
+        from dream.transcripts.formats.nanobot import group_of
+
+        chat = group_of(session)
+        return self.places().of_session(chat or session) or chat
 
     def _machine(self) -> str:
         """Return the id of this machine; where it can't be noted, none, and that is reported."""

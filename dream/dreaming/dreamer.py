@@ -223,12 +223,10 @@ class Dreamer:
         return next(phase1.batches(entries, self._models.phase1, self._brief, self._hear), [])
 
     def _placed(self, entry: Entry) -> Entry:
-        """Return an entry that nanobot wrote, with the id of the group chat that its session key contains."""
-        if entry.place or entry.span is not None or not entry.session:
+        """Return an entry of a group chat that only its session key tells with the id of its place, which is noted."""
+        if self._dry_run or not entry.place or entry.place != group_of(entry.session or ""):
             return entry
-        chat = group_of(entry.session)
-        known = self._places.of_session(chat or entry.session)
-        return replace(entry, place=known or (self._places.group(chat) if chat and not self._dry_run else ""))
+        return replace(entry, place=self._places.group(entry.place))
 
     @cached_property
     def _replaced(self) -> frozenset[int]:

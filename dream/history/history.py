@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice, repeat
 from pathlib import Path
 from types import TracebackType
@@ -117,7 +117,8 @@ class History:
     `durable`: an append is on disk when it returns. `report` gets one diagnostic for each line that is no entry;
     such lines are skipped and stay on disk. `zone` is that of naive times in nanobot's rows (None: the
     machine's). Threads and processes may share one log. `committed` returns the cursor
-    of the last entry dreamt as the last commit has it, `machine` the id of this machine.
+    of the last entry dreamt as the last commit has it, `machine` the id of this machine, and `group_of` the group chat
+    that the session key of another program's row tells, "" for none.
     Every method raises HistoryError for what the system refuses.
     """
 
@@ -131,6 +132,7 @@ class History:
         zone: tzinfo | None = None,
         committed: Callable[[], int] = lambda: 0,
         machine: Callable[[], str] = lambda: "",
+        group_of: Callable[[str], str] = lambda session: "",
     ) -> None:
         self.path = directory / "history.jsonl"
         self.archive_path = directory / "archive"
@@ -138,6 +140,7 @@ class History:
         self._directory = directory
         self._zone = zone
         self._report = report
+        self._group_of = group_of
         self._reported: set[tuple[str, int]] = set()
         self.durable = durable
         self._committed = committed
@@ -544,6 +547,7 @@ class History:
                         yield entry
 
     def _decoded(self, name: str, descriptor: int, found: Iterable[tuple[int, bytes]]) -> Iterator[Entry]:
+        group_of = cache(self._group_of)
         for offset, line in found:
             try:
                 entry = decode(line, self._zone)
@@ -551,6 +555,8 @@ class History:
                 if line.strip():
                     self._flaw(name, descriptor, offset, str(fault))
                 continue
+            if entry.session and not entry.place and entry.span is None:
+                entry = replace(entry, place=group_of(entry.session))
             yield entry
 
     def _flaw(self, name: str, descriptor: int, offset: int, why: str) -> None:

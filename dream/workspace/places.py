@@ -15,6 +15,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from dream.errors import UsageError, WorkspaceError
 from dream.memory import KNOWN_PLACES, PLACE_NAME, files_of, place_of, public
 from dream.workspace.files import explained, read_bytes, read_text, replace_file
 from dream.workspace.lock import FileLock
-from dream.workspace.projects import project_of, remotes_of
+from dream.workspace.projects import here_since, made_at, project_of, remotes_of
 
 if TYPE_CHECKING:
     from dream.models import Message
@@ -41,7 +42,8 @@ class KnownPlace:
     """A project or a group chat: its id, its name, and the paths, git remotes and chats that it is known by.
 
     `also` are the ids of places that were merged into it: rows of history still hold them. `apart` are the ids of
-    projects that a person said it is not the same as.
+    projects that a person said it is not the same as. `since` is noted where another project was at its path before:
+    from then on it surely lies there.
     """
 
     id: str
@@ -51,11 +53,12 @@ class KnownPlace:
     chats: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    since: datetime | None = None
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids that rows of history hold for it."""
-        return frozenset((self.id, *self.also))
+        """The ids that rows of history hold for it, and for a group chat its keys, which other programs' rows hold."""
+        return frozenset((self.id, *self.also, *self.chats))
 
     def may_be(self, other: KnownPlace) -> bool:
         """Return whether a person is to say if another project is the same: they share a remote or a path."""
@@ -232,11 +235,15 @@ class Places:
         return tuple(self._known)
 
     def named(self, key: str) -> KnownPlace | None:
-        """Return the place with this id; None for "". One that the file has lost is named by its id."""
+        """Return the place with this id, or with this key of a chat; None for "".
+
+        One that the file has lost is named by its id, and a group chat that is not noted yet by its key.
+        """
         if key and not any(key in place.ids for place in self._known):  # another process may have noted it meanwhile
             self._known = list(_read(self._path))
         found = next((place for place in self._known if key in place.ids), None)
-        return found or (KnownPlace(key, key) if key else None)
+        lost = KnownPlace(key, key) if _ID.fullmatch(key) else KnownPlace(key, _slug(key), chats=(key,))
+        return found or (lost if key else None)
 
     def lost(self) -> list[str]:
         """Return the names of folders with memory of no place: whoever renames a place in the file leaves one."""
@@ -396,7 +403,23 @@ class Places:
         said = message.cwd, message.chat
         if said not in self._found:
             self._found[said] = self._of_chat(message.chat) if message.chat else self._of_directory(message.cwd)
-        return self._found[said]
+        return self._found[said] if message.chat else self._at_its_time(self._found[said], message)
+
+    def _at_its_time(self, key: str, message: Message) -> str:
+        """Return the project that lay in a message's directory when it was said; `key` is that of the one there now.
+
+        That is the one before where the repository that is there now had not been made yet. Where nobody can tell, it
+        is a project of its own, which a person merges into the one that they know it was.
+        """
+        here = self.named(key)
+        when = message.at or datetime.min.replace(tzinfo=UTC)
+        if here is None or here.since is None or when >= here.since:
+            return key
+        path = self._project(message.cwd)
+        others = [place for place in self._known if path in place.paths and place != here]
+        if len(others) == 1 and (others[0].since or when) <= when < made_at(Path(path)):
+            return others[0].id
+        return self.of_name(_slug(f"{_last(path)} earlier"))
 
     def _of_chat(self, chat: str) -> str:
         def known() -> str:
@@ -414,7 +437,9 @@ class Places:
         def known() -> str:
             return found.id if (found := self._project_at(project, remotes)) else ""
 
-        key = known() or self._noted(known, _last(project), paths=(project,), remotes=remotes[:1])
+        taken = any(project in place.paths for place in self._known)
+        since = here_since(Path(project)) if taken else None
+        key = known() or self._noted(known, _last(project), since, paths=(project,), remotes=remotes[:1])
         if remotes and any(place.id == key and not place.remotes for place in self._known):
             self._note_remote(key, remotes[0])
         return key
@@ -427,14 +452,14 @@ class Places:
             replace_file(self._path, self.written({one.id: one for one in grown}))
             self._known = list(_read(self._path))
 
-    def _noted(self, known: Callable[[], str], named: str, **by: tuple[str, ...]) -> str:
+    def _noted(self, known: Callable[[], str], named: str, since: datetime | None = None, **by: tuple[str, ...]) -> str:
         """Note a new place, unless another process has done so since the file was read."""
         with explained("written", self._path), self._lock:
             self._known = list(_read(self._path))
             if found := known():
                 return found
             taken = {EVERYWHERE, *(place.name.casefold() for place in self._known), *self._left()}
-            place = KnownPlace(f"p-{secrets.token_hex(4)}", _free(_slug(named), taken), **by)
+            place = KnownPlace(f"p-{secrets.token_hex(4)}", _free(_slug(named), taken), since=since, **by)
             replace_file(self._path, (read_text(self._path) + _written(place)).encode("utf-8"))
             self._known.append(place)
             return place.id
@@ -479,7 +504,10 @@ def _parsed(text: str, path: Path | str) -> Iterator[KnownPlace]:
         if name.casefold() in names:
             raise WorkspaceError(f"{path}: two places are named {name}; give one of them another name.")
         names.add(name.casefold())
-        yield KnownPlace(key, name, *map(tuple, lists))
+        paths, remotes, chats, also, apart = map(tuple, lists)
+        since = fields.get("since")
+        since = since if isinstance(since, datetime) and since.tzinfo else None
+        yield KnownPlace(key, name, paths, remotes, chats, also, apart, since)
 
 
 def _never(table: Mapping[str, object]) -> tuple[str, ...]:
@@ -495,4 +523,6 @@ def _written(place: KnownPlace) -> str:
     for field in LISTS:
         if values := getattr(place, field):
             table.add(field, list(values))
+    if place.since:
+        table.add("since", place.since)
     return f"\n{tomlkit.dumps(tomlkit.document().add(place.id, table))}"

@@ -11,6 +11,7 @@ import pytest
 
 from dream import Dream, Session
 from dream.directory import Workspace
+from dream.errors import UsageError
 from dream.settings import Settings
 from dream.transcripts.formats.nanobot import GROUPS, group_of
 from tests.cli.commands import dream
@@ -227,3 +228,34 @@ def test_several_people_in_a_project_are_no_group(workspace: Workspace, tmp_path
     with Dream(workspace, Settings()).consolidator() as consolidator:
         consolidator.archive(session, now=NOW)
     assert [place.name for place in workspace.places().all()] == ["crumb"]
+
+
+@pytest.mark.parametrize("key", ["telegram:-100883", "discord:1190"])
+def test_a_row_of_nanobot_s_is_given_in_its_group_alone_before_it_is_dreamt_and_after(
+    workspace: Workspace, key: str
+) -> None:
+    if key.startswith("discord"):
+        dream("places", "group", key, "-w", workspace.root)
+    told = {key: "Staging listens on port 7391", "telegram:4711": "The garage opens at 7 with code Bluebell"}
+    rows = [
+        {"cursor": cursor, "timestamp": "2026-11-17 09:00", "content": f"- {text}", "session_key": session}
+        for cursor, (session, text) in enumerate(told.items(), 1)
+    ]
+    path = workspace.root / "memory" / "history.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+
+    def given(chat: str = "") -> tuple[bool, bool]:
+        shown = dream("context", *(("--chat", chat) if chat else ()), "-w", workspace.root).out
+        found = workspace.search("staging port garage", place=workspace.places().scope(chat=chat))
+        hits = " ".join(hit.text for hit in found)
+        assert ("7391" in shown, "Bluebell" in shown) == ("7391" in hits, "Bluebell" in hits)
+        return "7391" in shown, "Bluebell" in shown
+
+    for _ in range(2):
+        assert given() == (False, True)
+        assert given("telegram:-100884") == (False, False)
+        assert given(key) == (True, False)
+        with pytest.raises(UsageError, match="of another place"):
+            workspace.get("history:1", everywhere=False)
+        dream("run", "-w", workspace.root)
+    assert "7391" not in workspace.read_file("memory/MEMORY.md")

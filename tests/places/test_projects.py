@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,10 @@ def repository(folder: Path, *remotes: str) -> None:
         git(folder, "remote", "add", name, remote)
 
 
-def says(workspace: Workspace, folder: Path, *said: str) -> None:
-    session = f"s{len(list(workspace.root.parent.glob('*.jsonl')))}"
-    rows = [row(at, text, folder, session=session) | {"uuid": f"{session}{at:030}"} for at, text in enumerate(said)]
+def says(workspace: Workspace, folder: Path, *said: str, when: datetime | None = None) -> None:
+    session, now = f"s{len(list(workspace.root.parent.glob('*.jsonl')))}", (when or datetime.now(UTC)).isoformat()
+    rows = [row(at, text, folder, session=session) for at, text in enumerate(said)]
+    rows = [one | {"uuid": f"{session}{at:030}", "timestamp": now} for at, one in enumerate(rows)]
     dream("consolidate", lines(workspace.root.parent / f"{session}.jsonl", *rows), "-w", workspace.root)
     assert dream("run", "-w", workspace.root).status == 0
 
@@ -61,6 +63,38 @@ def test_another_repository_at_a_known_path_inherits_nothing_and_writes_nothing_
     shutil.rmtree(crumb)
     repository(crumb, LENA)
     assert ("6666" in given(workspace, crumb), "7391" in given(workspace, crumb)) == (False, True)
+
+
+def test_a_session_that_is_read_after_its_folder_was_replaced_goes_to_the_project_that_was_there(
+    workspace: Workspace, home: Path
+) -> None:
+    crumb, then = home / "work" / "crumb", datetime.now(UTC)
+    shutil.rmtree(crumb)
+    repository(crumb, EVIL)
+    says(workspace, crumb, "Our oven server listens on port 4711.", when=then)
+    assert names(workspace) == ["crumb", "crumb-2"]
+    assert ("4711" in given(workspace, crumb), "7391" in given(workspace, crumb)) == (False, False)
+    assert "4711" in workspace.read_file("places/crumb/MEMORY.md")
+    says(workspace, crumb, "Our staging server listens on port 6666.")
+    says(workspace, crumb, "Our mail server listens on port 5555.", when=then)  # an older one, read still later
+    assert "6666" in given(workspace, crumb)
+    assert "5555" in workspace.read_file("places/crumb/MEMORY.md")
+
+
+def test_where_nobody_can_tell_which_project_lay_there_it_is_neither_until_a_person_says(
+    workspace: Workspace, home: Path
+) -> None:
+    crumb, beside = home / "work" / "crumb", home / "work" / "clone"
+    repository(beside, EVIL)
+    then = datetime.now(UTC)  # the clone is there already, and the project still at its path
+    shutil.rmtree(crumb)
+    beside.rename(crumb)
+    says(workspace, crumb, "Our oven server listens on port 4711.", when=then + timedelta(microseconds=1))
+    assert names(workspace) == ["crumb", "crumb-2", "crumb-earlier"]
+    assert "4711" not in given(workspace, crumb)
+    assert "4711" not in "".join(map(workspace.read_file, ("memory/MEMORY.md", "places/crumb/MEMORY.md")))
+    assert dream("places", "merge", "crumb-earlier", "crumb", "-w", workspace.root).status == 0
+    assert "4711" in workspace.read_file("places/crumb/MEMORY.md")
 
 
 def test_a_person_is_asked_once_whether_it_is_the_same_project(workspace: Workspace, home: Path) -> None:
@@ -150,3 +184,24 @@ def test_no_part_of_a_remote_s_credentials_is_noted(workspace: Workspace, home: 
     says(workspace, oven, "Our oven server listens on port 4711.")
     assert "hunter" not in workspace.read_file("places/places.toml")
     assert names(workspace) == ["crumb", "oven"]
+
+
+def test_a_submodule_is_a_project_with_its_own_remote_if_its_repository_points_back_at_it(
+    workspace: Workspace, home: Path
+) -> None:
+    above, oven, fake = home / "work" / "bakery", home / "work" / "oven", home / "work" / "fake"
+    repository(oven)
+    git(oven, "commit", "-q", "--allow-empty", "-m", "first")
+    repository(above, "git@github.com:lena/bakery.git")
+    git(above, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(oven), "parts/oven")
+    inside = above / "parts" / "oven"
+    git(inside, "remote", "set-url", "origin", "git@github.com:lena/oven.git")
+    says(workspace, inside, "Our oven server listens on port 4711.")
+    fake.mkdir()
+    (fake / ".git").write_text(f"gitdir: {above / '.git' / 'modules' / 'parts' / 'oven'}\n", encoding="utf-8")
+    says(workspace, fake, "Our oven server listens on port 6666.")
+    known = {place.name: (place.paths, place.remotes) for place in workspace.places().all()}
+    assert known["oven"] == ((str(inside),), ("github.com/lena/oven",))
+    assert known["fake"] == ((str(fake),), ())
+    git(inside, "remote", "set-url", "origin", EVIL)
+    assert "4711" not in given(workspace, inside)
