@@ -66,7 +66,8 @@ def analyse(
 ) -> str:
     """Return the finding lines of a batch, or `[SKIP]`; of several people only the `owners` change rules.
 
-    What was said `within` a project or a group stays there, but for what surely tells of the user.
+    What was said `within` a project or a group stays there, but for what surely tells of the user. A rule for "here"
+    that was said in neither is for a person to place.
     """
     known = _Knowledge(owners=owners, within=within)
     talk = main([text for _, text in bullets_of(files)] + [one.text for one in entries], "en")
@@ -85,7 +86,10 @@ def analyse(
         if group and new.file == "SOUL.md" and _shapes_form(new.statement, people):
             title = MEMBERS
         private = new.file == "SOUL.md" and _tells_of_a_life(new.statement)
-        out.append(_finding(new.file, line(new.statement), new.cursors, title.lstrip("# "), private=private))
+        marks = " private" * private + " review" * (
+            new.file == "SOUL.md" and not within and _points_here(new.statement)
+        )
+        out.append(_finding(new.file, line(new.statement), new.cursors, title.lstrip("# "), marks))
         out += [_finding(file, text, new.cursors, remove=True) for file, text in new.replaces]
     return "\n".join(out) or "[SKIP]"
 
@@ -95,12 +99,11 @@ def _finding(
     text: str,
     cursors: Sequence[int],
     section: str = "",
+    marks: str = "",
     *,
     remove: bool = False,
-    private: bool = False,
 ) -> str:
-    kind = f"{LABELS[file]} private" if private else LABELS[file]
-    tag = f"{kind}-REMOVE" if remove else f"{kind}/{section}"
+    tag = f"{LABELS[file]}-REMOVE" if remove else f"{LABELS[file]}{marks}/{section}"
     return f"[{tag}] {text} {{{','.join(map(str, cursors))}}}"
 
 
@@ -108,6 +111,10 @@ def _tells_of_a_life(said: Statement) -> bool:
     """Return whether a rule tells something of the user's own life, or of people in it: it is shown to no group."""
     known, text = tongue(said.code), plain(said.text)
     return known.has("own", text) or known.has("family", text)
+
+
+def _points_here(said: Statement) -> bool:
+    return tongue(said.code).points_here(plain(said.text))
 
 
 def _shapes_form(said: Statement, people: Collection[str]) -> bool:

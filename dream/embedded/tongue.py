@@ -33,12 +33,20 @@ class Tongue:
     polite: frozenset[str]
     request: tuple[str, ...]
     aims: tuple[str, ...]
+    here: tuple[str, ...]
+    not_here: tuple[str, ...]
     articles: re.Pattern[str]
     wide: bool
 
     def has(self, name: str, plain: str) -> bool:
         """Return whether a text made `plain` contains a phrase of the cues `name`."""
         return any(map(plain.__contains__, self.cues[name]))
+
+    def points_here(self, plain: str) -> bool:
+        """Return whether a text made `plain` points at the chat or project in which it is said: "keep it short here"."""
+        for phrase in self.not_here:
+            plain = plain.replace(phrase, "  ")
+        return any(map(plain.__contains__, self.here))
 
     def without_aims(self, plain: str) -> str:
         """Return a text made `plain` without the phrases for what its speaker is doing or unsure about: "I'm trying to", "not sure"."""
@@ -70,6 +78,8 @@ def tongue(code: str) -> Tongue:
         polite=frozenset(trim["polite"]),
         request=tuple(_phrase(one, wide) for one in trim["request"]),
         aims=tuple(_phrase(one, wide) for one in table["aims"]),
+        here=tuple(_phrase(one, wide) for one in table["here"]),
+        not_here=tuple(_phrase(one, wide) for one in table["not_here"]),
         articles=re.compile(table["articles"] or "(?!)"),
         wide=wide,
     )

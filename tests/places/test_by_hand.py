@@ -236,3 +236,18 @@ def test_no_call_over_mcp_reaches_beyond_the_project_or_the_group_in_which_the_s
         assert not [word for word in words if any(word in text for text, _ in (*told, *asked))]
     assert "7391" in call(workspace, "memory_search", query="staging server", where=alpha)[0]
     assert "8080" in call(workspace, "memory_search", query="staging server", where=Where(everywhere=True))[0]
+
+
+@pytest.mark.parametrize("rule", ["Always keep answers short here.", "Antworte hier immer auf Deutsch."])
+def test_a_rule_for_here_is_the_project_s_and_where_there_is_none_a_person_says_what_is_meant(
+    workspace: Workspace, home: Path, tmp_path: Path, rule: str
+) -> None:
+    before = workspace.read_file("SOUL.md")
+    for name, folder in (("a", home / "work" / "alpha"), ("b", home)):
+        folder.mkdir(parents=True, exist_ok=True)
+        said = row(1, rule, folder, session=name) | {"uuid": f"{name:0>36}"}
+        dream("consolidate", lines(tmp_path / f"{name}.jsonl", said), "-w", workspace.root)
+    dream("run", "-w", workspace.root)
+    assert rule.rstrip(".") in workspace.read_file("places/alpha/SOUL.md")
+    assert workspace.read_file("SOUL.md") == before
+    assert [(one.file, rule.rstrip(".") in one.new_text) for one in workspace.pending()] == [("SOUL.md", True)]
