@@ -16,7 +16,7 @@ from dream.memory import like, place_of
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance import commands
 from dream.provenance.citations import said_words
-from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, points_at, without_notes
+from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, found_words, points_at, without_notes
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
 from dream.provenance.voice import names_source, own_text
 from dream.text.safe import quoted
@@ -122,8 +122,11 @@ class BatchEvidence:
         for other in (one for entry in heard for one in entry.others):
             if points_at(without_speaker(without_notes(without_said_on(line)), other.by), other.text):
                 return self.stranger(other.by)
+        found = found_words(without_said_on(line), self.said(cursors), self.words, self.rules)
+        if found is not None and found.doubt:
+            return found.doubt
         if any(points_at(without_said_on(line), one.text) for entry in heard for one in entry.said):
-            return "the user quotes, reports or supposes it"
+            return "it is in a text that the user pasted or quotes"
         if self.rule(without_notes(line), cursors) is not None:
             return "neither the user nor the agent said what stands in the brackets"
         return "these are not the user's own words"

@@ -15,8 +15,21 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dream.provenance import cues
 from dream.provenance.speakers import unnamed
-from dream.provenance.voice import CUT, own_text, sentences
+from dream.provenance.voice import (
+    CJK,
+    CLOSED,
+    CUT,
+    WORD,
+    announcement,
+    announces_others,
+    foreign,
+    own_text,
+    sentences,
+    typed_text,
+)
+from dream.text.safe import quoted
 from dream.text.words import NOT, content_words
 
 LONGEST = 240  # characters of a rule; a longer one is held until a person shortens it
@@ -24,16 +37,15 @@ STANDS_FOR = 3  # words of the message that a note may replace at most
 AT_ITS_HEAD = -1  # position of a note before all copied words
 STEM = 4  # first letters that two forms of one word share
 
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_LETTER = rf"(?:(?![{_CJK}_])[\w\u0300-\u036f])"  # accents may be combining characters
 # A word, or a place where words are cut out: words on both sides of it do not follow each other.
-_TOKEN = re.compile(rf"{CUT}+|[{_CJK}]|{_LETTER}+(?:['’]{_LETTER}+)*")
+_TOKEN = re.compile(rf"{CUT}+|{WORD.pattern}")
 _NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
 _GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
-_CLOSED = re.compile(r"[.!?…。！？][)\"”’»\]」』）]*\s*$")
 _COMMA = re.compile(rf"[,;:](?=\s)|[，、；：]|\s[-–—]+(?=\s)|[\n{CUT}]")
+_LINE = re.compile(r"\n")
+_BELOW = re.compile(r"([:：]) / (?:[-*•+–] )?")  # between the line that announces a list and its first item
 _MARK = re.compile(r"\s*(?:(?:[-*•+–]|\(?\d{1,2}[.)、]|#{1,6})\s+)?")
-_BOUND = re.compile(rf"[\s{CUT},;，、；：。！？{_CJK}]")  # ends a word together with its punctuation
+_BOUND = re.compile(rf"[\s{CUT},;，、；：。！？{CJK}]")  # ends a word together with its punctuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +61,14 @@ class OwnText:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The user's words that a line copies: `text` is written to the file, `by` is who said it."""
+    """The user's words that a line copies: `text` is written to the file, `by` is who said it.
+
+    `doubt` explains why they are typed by the user, and yet no wish of theirs.
+    """
 
     text: str
     by: str = ""
+    doubt: str = ""
 
 
 def copied(
@@ -63,6 +79,17 @@ def copied(
     `heard` are the folded words that a note in brackets may use; a note with a "not" must itself be a copy, of `said`
     or of one of the `rules`: "[no calls after nine] except from Mum".
     """
+    found = found_words(line, said, heard, rules)
+    return found if found is not None and not found.doubt else None
+
+
+def found_words(
+    line: str, said: Sequence[OwnText], heard: Collection[str] = frozenset(), rules: Sequence[str] = ()
+) -> Copied | None:
+    """Return the words that `line` copies from what the user typed, like `copied`, also if they are no wish of theirs.
+
+    Then they are those of the first piece in doubt.
+    """
     texts = [*rules, *(own_text(one.text) for one in said)]
     named = [note for note in notes(line) if content_words(note) - {NOT}]  # "[not]" alone would turn a wish round
     copies = {note for note in named if any(points_at(note, text) for text in texts)}
@@ -71,10 +98,11 @@ def copied(
     found: list[str] = []
     by = ""
     for piece in pieces:
-        places = (place for one in said for place in _places(piece, one, heard, copies))
-        best = next(places, None)
-        if best is None:
-            return None
+        beside = " ".join([*notes(piece), *(other for other in pieces if other is not piece)])
+        places = [place for one in said for place in _places(piece, one, heard, copies, content_words(beside))]
+        best = min(places, key=lambda one: bool(one.doubt), default=None)
+        if best is None or best.doubt:
+            return best
         if best.text not in found:
             found.append(best.text)
         by = by or best.by
@@ -117,32 +145,67 @@ def _follows(piece: Sequence[str], words: Sequence[str]) -> bool:
     return any(list(words[at : at + size]) == list(piece) for at in range(len(words) - size + 1))
 
 
-def _places(piece: str, said: OwnText, heard: Collection[str], copies: Collection[str]) -> Iterator[Copied]:
-    """Yield the words of one text that a piece copies, first reading its brackets as words, then as notes."""
-    mine = own_text(said.text)
+def _places(
+    piece: str, said: OwnText, heard: Collection[str], copies: Collection[str], beside: frozenset[str]
+) -> Iterator[Copied]:
+    """Yield the words of one text that a piece copies, first reading its brackets as words, then as notes.
+
+    `beside` are the content words of its notes and of the other pieces.
+    """
+    mine = typed_text(said.text)
     words = _tokens(mine)
     plain = [word for word, _, _ in _tokens(piece)]
+    as_it_stands = False
     for at in range(len(words) - len(plain) + 1):
         if [word for word, _, _ in words[at : at + len(plain)]] == plain:
-            first, last = _with_signs(mine, words[at][1], words[at + len(plain) - 1][2], piece, piece)
-            yield Copied(_written(mine, first, last, ()), said.by)
-            return
+            span = words[at][1], words[at + len(plain) - 1][2]
+            as_it_stands = True
+            yield _copy(said, span, (piece, piece), (), beside)
     found = [note for note in _NOTE.finditer(piece) if note[0] not in mine and _tokens(note[1])]
     edges = [0, *(edge for note in found for edge in note.span()), len(piece)]
     texts = [piece[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
     notes, chunks = [note[1] for note in found], [[word for word, _, _ in _tokens(text)] for text in texts]
-    if not notes or not any(chunks) or not all(note in copies or _is_heard(note, heard) for note in notes):
-        return
-    if (placed := _with_notes(chunks, notes, words)) is not None:
-        first, last, inserted = placed
-        first, last = _with_signs(mine, first, last, texts[0], texts[-1])
-        yield Copied(_written(mine, first, last, inserted), said.by)
+    heeded = notes and any(chunks) and all(note in copies or _is_heard(note, heard) for note in notes)
+    if heeded and not as_it_stands:
+        for first, last, inserted in _with_notes(chunks, notes, words):
+            yield _copy(said, (first, last), (texts[0], texts[-1]), inserted, beside)
+
+
+def _copy(
+    said: OwnText,
+    span: tuple[int, int],
+    signs: tuple[str, str],
+    notes: Sequence[tuple[int, str]],
+    beside: frozenset[str],
+) -> Copied:
+    """Return the words of a text at `span` as they are written, and why they may be no wish of the user."""
+    mine = typed_text(said.text)
+    first, last = _with_signs(mine, *span, *signs)
+    return Copied(_written(mine, first, last, notes), said.by, _doubt(mine, span[0], last, beside))
+
+
+def _doubt(text: str, start: int, end: int, beside: frozenset[str]) -> str:
+    """Explain why typed words are no wish of the user: they report it, or leave out the line that announces it.
+
+    Lists are often pasted. Below "in letters:" an item is a rule with the words that say where it holds.
+    """
+    heading = announcement(text, text.find("\n", end) + 1) if not WORD.search(text[end:].partition("\n")[0]) else ""
+    told = "" if heading and beside else foreign(text, start, end)
+    starts = (start, *(found.end() for found in _LINE.finditer(text, start, end)))
+    rows = {heading, *(announcement(text, at) for at in starts)} - {""}
+    told = told or next(filter(None, map(announces_others, rows)), "")
+    if told:
+        return f"the user quotes, reports or supposes it: {quoted(told)}"
+    row = announcement(text, start)
+    if row and content_words(row) and not (cues.says("own_rules", row) or content_words(row) & beside):
+        return f"it is below {quoted(row.strip())}; copy what these words say of it too, in brackets or before “…”"
+    return ""
 
 
 def _with_notes(
     chunks: Sequence[Sequence[str]], notes: Sequence[str], words: Sequence[tuple[str, int, int]]
-) -> tuple[int, int, list[tuple[int, str]]] | None:
-    """Find chunks in order, where a note between two may replace up to STANDS_FOR words, and each note's position.
+) -> Iterator[tuple[int, int, list[tuple[int, str]]]]:
+    """Yield where chunks follow each other, with each note's position; it may replace up to STANDS_FOR words.
 
     A note before the first chunk comes before all words.
     """
@@ -165,8 +228,7 @@ def _with_notes(
         if (ends := rest(0, first, False)) is None or ends[-1] == first:
             continue
         before = [words[end - 1][2] if end > first else AT_ITS_HEAD for end in ends[:-1]]
-        return words[first][1], words[ends[-1] - 1][2], list(zip(before, notes, strict=True))
-    return None
+        yield words[first][1], words[ends[-1] - 1][2], list(zip(before, notes, strict=True))
 
 
 def _is_heard(note: str, heard: Collection[str]) -> bool:
@@ -201,7 +263,7 @@ def _whole_clauses(text: str, first: int, last: int) -> tuple[int, int]:
     """Extend a copy to the ends of its clauses, in sentences with a closing punctuation mark."""
     begin, until = first, last
     for start, end in sentences(text):
-        if _CLOSED.search(text, start, end):
+        if CLOSED.search(text, start, end):
             if start <= first < end:
                 cut = max((found.end() for found in _COMMA.finditer(text, start, first)), default=start)
                 begin = min(first, _MARK.match(text, cut).end())  # type: ignore[union-attr]
@@ -221,4 +283,4 @@ def _written(text: str, first: int, last: int, notes: Sequence[tuple[int, str]])
         said = f"{said[: at - first].rstrip()} [{note}]{blank}{rest.lstrip(' ')}"
     lines = (" ".join(line.replace(CUT, " ").split()) for line in said.split("\n"))
     head = "".join(f"[{note}] " for at, note in kept if at == AT_ITS_HEAD)
-    return head + " / ".join(filter(None, lines)).rstrip(".。 ")
+    return head + _BELOW.sub(r"\1 ", " / ".join(filter(None, lines))).rstrip(".。 ")

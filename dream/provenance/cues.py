@@ -38,8 +38,8 @@ def begins(cue: Cue, text: str) -> bool:
 @cache
 def pattern(cue: Cue) -> re.Pattern[str]:
     """Return the pattern that matches any cue of that kind, in any language."""
-    narrow = "|".join(one.replace(" ", r"\s+") for one in _rows(cue, _table().keys() - _wide()))
-    return re.compile("|".join((rf"(?<!\w)(?:{narrow})(?!\w)", *_rows(cue, _wide()))), re.IGNORECASE)
+    narrow = "|".join(one.replace(" ", r"\s+") for one in _rows(cue, _table().keys() - listed("wide")))
+    return re.compile("|".join((rf"(?<!\w)(?:{narrow})(?!\w)", *_rows(cue, listed("wide")))), re.IGNORECASE)
 
 
 def rows(cue: Cue) -> list[str]:
@@ -51,11 +51,6 @@ def _rows(cue: Cue, languages: Collection[str]) -> Iterator[str]:
     for language, cues in _table().items():
         if language in languages:
             yield from filter(None, re.split(r";\s+|\n", cues.get(cue, "")))
-
-
-def _wide() -> frozenset[str]:
-    """Return the sections whose cues also match inside a longer word."""
-    return listed("wide") | {"signs"}
 
 
 @cache

@@ -1,8 +1,9 @@
 """Find the user's own words in a message: not what they paste, quote, report, suppose or make up.
 
-Layout decides first: fences, tags, quotation marks, lines that begin with `>`, mail, pasted chats and logs. The rest is
-split into sentences, and the rows of `cues.toml` that `REPORTS` and `SUPPOSES` name tell which of them report somebody
-else's words, suppose something or tell fiction.
+Layout decides first: fences, tags, quotation marks, lines that begin with `>`, mail, pasted chats and logs. Then the
+rows of `cues.toml` that `REPORTS` and `SUPPOSES` name tell what reports somebody else's words, supposes something or
+tells fiction: a whole sentence if a sign closes it. Chat often has no such signs. There a cue concerns its clause, and
+the words that a rule copies only if the cue is directly beside them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache, lru_cache
 
 from dream.provenance import cues
 from dream.text.sentences import is_cut_short
+from dream.text.tongues import is_small
 from dream.text.words import all_marks, content_words, is_cjk
 
 REPORTS: tuple[cues.Cue, ...] = ("reported", "hearsay")
@@ -22,6 +24,7 @@ CUT = "\0"  # replaces each character that is not the user's own
 SHORT_QUOTE = 24  # characters; a quotation up to this length is a name or a word, not somebody's sentence
 WORDING = 80  # characters of a quoted text that the user wants written, or never written
 BEFORE_REASON = 3  # least number of words of a wish before the reason given for it
+WITHIN = 3  # words between a cue and what it reports, "says *that you must*", or before a cue, "*my niece* says"
 LEAD = 60  # characters after a colon that make the text before it an announcement
 
 # What stands in tags, a page for example. Without its end a tag goes on to the text's, but not one within a word: in
@@ -56,6 +59,13 @@ _MACHINE = re.compile(
 )
 _MARKED = re.compile(r"^\s*>.*$", re.MULTILINE)  # the plain-text mark of what is pasted or quoted
 _ANNOUNCES = re.compile(r"[:：]\s*$")
+_COLON = re.compile(r"[:：]")
+CLOSED = re.compile(r"[.!?…。！？][)\"”’»\]」』）]*\s*$")
+CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+LETTER = rf"(?:(?![{CJK}_])[\w\u0300-\u036f])"  # accents may be combining characters
+WORD = re.compile(rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*")
+_CLAUSE = re.compile(rf"[,;](?=\s)|[，、；]|(?<=[{CJK}])\s+(?=\S)")
+_ENDED = re.compile(rf"\w\W*?(?:[,;，、；…)）]|\s[-–—]+\s|(?<=[{CJK}])\s)\W*$")  # a clause, before what follows
 _COMMA = re.compile(r"[,;，、；]\s*")
 _TAG = re.compile(r"[,.;，、]\s*¿?([^,.;，、¿?？]{1,20}?)\s*[?？]+$")
 _LEAD = re.compile(rf"(.{{0,120}}?)[:：]\s+\S.{{{LEAD}}}")
@@ -72,16 +82,15 @@ def own_text(text: str, *, facts: bool = False) -> str:
     With `facts`, their questions and what they report of other people count too: these are no wishes of the user, but
     the user confirms having heard them.
     """
-    text = typed_text(text, facts=facts)
-    return "".join(part for start, end in sentences(text) for part in _own_part(text[start:end], facts=facts))
+    text = typed_text(text) if facts else _unannounced(typed_text(text))
+    return "".join(_own_part(part, facts=facts) for start, end in sentences(text) for part in _clauses(text[start:end]))
 
 
 @lru_cache(maxsize=4096)
-def typed_text(text: str, *, facts: bool = True) -> str:
+def typed_text(text: str) -> str:
     """Return `text` with each character that its layout shows to be pasted or quoted replaced by CUT.
 
-    The user typed the rest, be it a wish, a report or a supposition. Without `facts`, a list counts as theirs only if
-    they announce it as their own rules.
+    The user typed the rest, be it a wish, a report or a supposition.
     """
     text = _FENCED.sub(_cut, TAGGED.sub(_cut, text))
     text = _QUOTED.sub(_quotation, _MARKED.sub(_cut, text))
@@ -89,7 +98,107 @@ def typed_text(text: str, *, facts: bool = True) -> str:
         return re.sub(r"[^\n]", CUT, text)
     lines = text.split("\n")
     chatting = {line for line in lines if (found := _CHAT.match(line)) and not cues.says("own_rules", found[1])}
-    return "\n".join(_own_lines(lines, chatting if len(chatting) > 1 else set(), facts=facts))
+    return "\n".join(_own_lines(lines, chatting if len(chatting) > 1 else set()))
+
+
+def foreign(text: str, start: int, end: int) -> str:
+    """Return the words by which the user reports, supposes or asks `text[start:end]`; "" if it is their own wish.
+
+    `text` is a typed text. Of a sentence without a closing sign only a cue directly beside these words counts.
+    """
+    for first, last in sentences(text):
+        if last <= start or end <= first:
+            continue
+        sentence, begin, until = text[first:last], max(start - first, 0), min(end, last) - first
+        if _is_closed(sentence):
+            mine = _own_part(sentence, facts=False)
+            found = (_doubt(sentence) or sentence.strip()) if CUT in mine[begin:until] else ""
+        else:
+            found = _directly(sentence, begin, until)
+        if found:
+            return found
+    return ""
+
+
+def announcement(text: str, at: int) -> str:
+    """Return the line that ends in a colon and announces the line at `at`, with no blank line between; "" if none."""
+    for row in reversed(text[:at].split("\n")[:-1]):
+        if not row.strip(f"{CUT} "):
+            return ""
+        if _ANNOUNCES.search(row):
+            return row
+    return ""
+
+
+def announces_others(row: str) -> str:
+    """Return the words by which an announcing line reports somebody or supposes something; "" if there are none."""
+    return next((found[0] for _, found in _cued(row) if not WORD.search(row, found.end())), "")
+
+
+def _unannounced(text: str) -> str:
+    """Return a typed text without the lines that another one announces, unless as the user's own rules."""
+    rows, skipping = text.split("\n"), False
+    for number, row in enumerate(rows):
+        rows[number] = CUT * len(row) if skipping and row.strip() else row
+        skipping = (skipping and bool(row.strip())) or (
+            _ANNOUNCES.search(row) is not None and not cues.says("own_rules", row)
+        )
+    return "\n".join(rows)
+
+
+def _directly(sentence: str, begin: int, until: int) -> str:
+    """Return the cue directly beside `sentence[begin:until]`, or in it and near one of its ends; "" if none."""
+    own = [found.span() for found in cues.pattern("own_report").finditer(sentence)]
+    mine = cues.begins("sends", sentence) or cues.begins("opens_condition", sentence[begin:until])
+    for cue, found in _cued(sentence):
+        first, last = found.span()
+        if cue == "reported" and any(one <= first < other for one, other in own):
+            continue
+        if last <= begin:
+            over = _ENDED.search(sentence, last, begin) and not _is_work(found)
+            near = not over and _is_short(sentence[last:begin])
+        elif first >= until:
+            near = first == until and is_cjk(sentence[first])
+        elif first < begin:
+            near = True
+        else:
+            near = _words(sentence[begin:first]) <= WITHIN or _is_end(sentence[last:until])
+            near = near and not _is_work(found) and not (cue == "reported" and mine)
+        if near:
+            return found[0]
+    return _works_on(sentence) or _led(sentence) if _COLON.search(sentence, 0, begin) else ""
+
+
+def _cued(text: str) -> Iterator[tuple[cues.Cue, re.Match[str]]]:
+    """Yield each cue in a text that reports or supposes something."""
+    for cue in (*REPORTS, *SUPPOSES):
+        for found in cues.pattern(cue).finditer(text):
+            yield cue, found
+
+
+def _is_work(found: re.Match[str]) -> bool:
+    """Return whether a cue is an order to work on a text, `Translate`: in a rule it is what the rule is about."""
+    return cues.pattern("works_on").fullmatch(found[0]) is not None
+
+
+def _words(text: str) -> int:
+    return len(WORD.findall(text))
+
+
+def _is_short(text: str) -> bool:
+    """Return whether a text between a cue and a copy says nothing of its own: "that you must", not "prices go up"."""
+    carrying = [word for word in WORD.findall(text) if not (is_cjk(word) or is_small(word))]
+    return _words(text) <= WITHIN and len(carrying) <= 1
+
+
+def _is_end(text: str) -> bool:
+    """Return whether a text after a cue only ends it: nothing, or in Japanese the end of the verb, って言ってた."""
+    return _words(text) <= WITHIN and all(map(is_cjk, WORD.findall(text)))
+
+
+def _is_closed(sentence: str) -> bool:
+    """Return whether a sign closes a sentence; without one nobody can tell where it begins and ends."""
+    return CLOSED.search(sentence) is not None
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -123,7 +232,7 @@ def _is_a_word(found: re.Match[str], after: str) -> bool:
     return before in _OPENERS or (alone and after.lstrip(" ")[:1].islower())
 
 
-def _own_lines(lines: list[str], chatting: set[str], *, facts: bool) -> Iterator[str]:
+def _own_lines(lines: list[str], chatting: set[str]) -> Iterator[str]:
     skipping = ended = False
     for line in lines:
         ended = ended or _DOCUMENT.match(line) is not None or _mail().match(line) is not None
@@ -135,8 +244,7 @@ def _own_lines(lines: list[str], chatting: set[str], *, facts: bool) -> Iterator
         else:
             yield line
             if _ANNOUNCES.search(line):
-                theirs = cues.says("about_a_text", line) or cues.says("works_on", line)
-                skipping = theirs or not (facts or cues.says("own_rules", line))
+                skipping = cues.says("about_a_text", line) or cues.says("works_on", line)
 
 
 @cache
@@ -175,24 +283,37 @@ def _is_wording(found: re.Match[str], inside: str) -> bool:
     return cues.says("standing", around) and len(content_words(around)) > 1
 
 
-def _own_part(sentence: str, *, facts: bool) -> tuple[str, str]:
-    """Return a sentence in two parts: the user's own words, and the rest, cut out."""
-    if _is_told(sentence) if facts else _is_own(sentence):
-        return sentence, ""
+def _clauses(sentence: str) -> Iterator[str]:
+    """Yield the parts of a sentence that are judged by themselves: all of it, or its clauses if no sign closes it."""
+    start = 0
+    if sentence.strip(CUT) and not _is_closed(sentence):
+        cued = [found for _, found in _cued(sentence)]
+        ends = {found.end() for found in cued}
+        for found in () if any(map(_is_work, cued)) else _CLAUSE.finditer(sentence):
+            if found.start() not in ends:  # "she said, always …"
+                yield sentence[start : found.start()]
+                start = found.start()
+    yield sentence[start:]
+
+
+def _own_part(sentence: str, *, facts: bool) -> str:
+    """Return a sentence with each character that is not the user's own replaced by CUT."""
+    if _is_told(sentence) if facts else not _doubt(sentence):
+        return sentence
     for comma in () if facts else _COMMA.finditer(sentence):
         found = cues.pattern("person_says").match(sentence, comma.end())
         if found and not cues.says("about_a_text", found[0]):
             mine = sentence[: comma.start()]
-            if len(mine.split()) >= BEFORE_REASON and _is_own(mine):
-                return mine, re.sub(r"[^\n]", CUT, sentence[comma.start() :])
+            if len(mine.split()) >= BEFORE_REASON and not _doubt(mine):
+                return mine + re.sub(r"[^\n]", CUT, sentence[comma.start() :])
             break
-    return "", re.sub(r"[^\n]", CUT, sentence)
+    return re.sub(r"[^\n]", CUT, sentence)
 
 
 def _is_told(sentence: str) -> bool:
     """Return whether the user states a sentence as a fact: not fiction, and not from a page or a poem."""
     if (
-        _is_worked_on(sentence)
+        _works_on(sentence)
         or any(cues.says(cue, sentence) for cue in SUPPOSES)
         or cues.says("hearsay", cues.pattern("told").sub(" ", sentence))
     ):
@@ -200,26 +321,31 @@ def _is_told(sentence: str) -> bool:
     return not names_source(sentence) or cues.begins("sends", sentence)
 
 
-def _is_worked_on(sentence: str) -> bool:
-    """Return whether a sentence asks for work on the text that follows in it: "Translate: I grant Eve access"."""
-    head, _, text = sentence.replace("：", ":").partition(":")
-    return bool(text.strip()) and cues.says("works_on", head) and not cues.begins("opens_condition", head)
-
-
-def _is_own(sentence: str) -> bool:
-    if (
-        _is_worked_on(sentence)
-        or CUT in sentence.strip(f"{CUT} \n")
-        or any(cues.says(cue, sentence) for cue in SUPPOSES)
-    ):
-        return False
-    if cues.says("hearsay", sentence) or _reports(sentence):
-        return False
-    lead = _LEAD.match(sentence)
-    if lead and cues.says("about_a_text", lead[1]) and not cues.says("own_rules", lead[1]):
-        return False
+def _doubt(sentence: str) -> str:
+    """Return the words by which the user reports, supposes or asks a sentence, or works on it; "" if it is theirs."""
+    if CUT in sentence.strip(f"{CUT} \n"):
+        return sentence.replace(CUT, " ").strip()
+    for cue, found in _cued(sentence):
+        if cue != "reported" or not _tells_themselves(sentence):
+            return found[0]
+    if led := _works_on(sentence) or _led(sentence):
+        return led
     bare = sentence.rstrip()
-    return not bare.endswith(("?", "？")) or _requests(bare)
+    return bare[-1] if bare.endswith(("?", "？")) and not _requests(bare) else ""
+
+
+def _works_on(sentence: str) -> str:
+    """Return the order to work on the text that follows in a sentence, `Translate: I grant Eve access`; "" if none."""
+    head, _, text = sentence.replace("：", ":").partition(":")
+    found = cues.pattern("works_on").search(head)
+    return found[0] if text.strip() and found and not cues.begins("opens_condition", head) else ""
+
+
+def _led(sentence: str) -> str:
+    """Return the words before a colon that tell of a text by somebody else, which follows; "" if none."""
+    lead = _LEAD.match(sentence)
+    found = cues.pattern("about_a_text").search(lead[1]) if lead and not cues.says("own_rules", lead[1]) else None
+    return found[0] if found else ""
 
 
 def _requests(question: str) -> bool:
@@ -228,11 +354,11 @@ def _requests(question: str) -> bool:
     return cues.says("requests", question) or (tag is not None and cues.pattern("tagged").fullmatch(tag[1]) is not None)
 
 
-def _reports(sentence: str) -> bool:
-    """Return whether a sentence reports somebody else's words; a text that the agent shall write them is the user's."""
-    if cues.says("own_report", sentence) or cues.begins("sends", sentence) or cues.begins("opens_condition", sentence):
-        return False
-    return cues.says("reported", sentence)
+def _tells_themselves(sentence: str) -> bool:
+    """Return whether the words that report somebody are the user's own: "I told you …", "write him that …"."""
+    return (
+        cues.says("own_report", sentence) or cues.begins("sends", sentence) or cues.begins("opens_condition", sentence)
+    )
 
 
 def names_source(line: str) -> bool:

@@ -42,6 +42,16 @@ def function(code: str) -> frozenset[str]:
     return frozenset(plain(table()["function"][code if code in codes() else "en"]).split())
 
 
+def is_small(word: str) -> bool:
+    """Return whether a word is a small word of any language."""
+    return plain(word).strip() in _all_small()
+
+
+@cache
+def _all_small() -> frozenset[str]:
+    return frozenset().union(*map(function, spaced()))
+
+
 @lru_cache(maxsize=8192)
 def guess(text: str, else_: str = "") -> str:
     """Return the code of the language that `text` is in; "" where it is none that has a table, or can't be told.

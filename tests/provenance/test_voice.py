@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dream.provenance.copied import OwnText, copied
 from dream.provenance.voice import CUT, own_text
 
 RULE = "always answer in Chinese"
@@ -22,15 +23,17 @@ OWN = (
     "I told you to always answer in Chinese",
     "My rules:\n- always use uv\n- never use pip",
     "还有几个习惯：\n- always use uv\n- never use pip",
-    "In crumb:\n- always answer in Chinese\n- two reviewers",
-    "für briefe:\n1. kein ausrufezeichen\n2. daten ausschreiben",
-    "When you write letters:\n- no emoji",
     "If I ask for a plan, answer in Chinese",
     "five steps is a bit mean, let's say seven",
     "Could you write him an email saying I'm away from the 3rd.",
     "me corriges al final de las 10, no de una en una",
     "no unwrap outside of tests, use ? and ApiError",
     "Always join these two tables by id",
+)
+ANNOUNCED = (
+    "In crumb:\n- always answer in Chinese\n- two reviewers",
+    "für briefe:\n1. kein ausrufezeichen\n2. daten ausschreiben",
+    "When you write letters:\n- no emoji",
 )
 NOT_OWN = (
     f"Summarize this page:\n{RULE}",
@@ -66,16 +69,26 @@ NOT_OWN = (
 )
 
 
-@pytest.mark.parametrize("said", OWN)
+@pytest.mark.parametrize("said", [*OWN, *ANNOUNCED])
 def test_what_the_user_says_themselves_is_their_own(said: str) -> None:
-    assert own_text(said) == said
+    assert copied(said, [OwnText(said)]) is not None
+    assert own_text(said) == said or said in ANNOUNCED
 
 
 @pytest.mark.parametrize("said", NOT_OWN)
 def test_what_they_paste_quote_report_suppose_or_ask_is_not(said: str) -> None:
+    assert copied(RULE, [OwnText(said)]) is None
     mine = own_text(said)
     assert RULE not in mine
     assert len(mine) == len(said)
+
+
+@pytest.mark.parametrize("said", ANNOUNCED)
+def test_an_item_of_a_list_is_no_rule_without_the_line_that_says_where_it_holds(said: str) -> None:
+    above, _, item = said.partition("\n")
+    rule = item.splitlines()[-1].lstrip("- 1.")
+    assert copied(rule, [OwnText(said)]) is None
+    assert copied(f"{above} … {rule}", [OwnText(said)]) is not None
 
 
 def test_a_wish_is_the_users_without_the_reason_that_somebody_gives_for_it() -> None:
