@@ -161,15 +161,13 @@ def _tell_what_happens(root: Path, names: Sequence[str], *, asks: bool) -> None:
             output.say(CLIENTS[name].note, fold=True)
     where = "" if root == locate.default(os.environ) else f" -w {shlex.quote(str(root))}"
     if due is None:
-        output.say(
-            f"Recall works now. SOUL.md, USER.md and MEMORY.md change when you say `dream nightly{where}`, or every"
-            f" night after `dream cron install{where}`.",
-            fold=True,
-        )
+        change = f"when you say `dream nightly{where}`, or every night after `dream cron install{where}`"
     else:
         local = due.astimezone()
-        when = "tonight" if due - group.now() < timedelta(days=1) else f"on {local:%A}"
-        output.say(f"Recall works now. SOUL.md, USER.md and MEMORY.md change {when} at {local:%H:%M}.", fold=True)
+        change = f"{'tonight' if due - group.now() < timedelta(days=1) else f'on {local:%A}'} at {local:%H:%M}"
+    output.say(f"Recall works now. SOUL.md, USER.md and MEMORY.md change {change}.", fold=True)
+    if not workspace.history.last_cursor():
+        output.say(f"Memory is empty so far. To read the sessions that are there now: dream nightly{where}", fold=True)
 
 
 def _next_night(workspace: Workspace, settings: Settings) -> datetime | None:

@@ -112,6 +112,7 @@ def test_one_command_makes_a_workspace_that_reads_the_client_and_says_what_happe
     assert (tmp_path / ".dream/workspace/dream.toml").read_text() == 'sources = ["claude-code"]\n'
     assert "each finished session goes into history" in done.out
     assert "Recall works now. SOUL.md, USER.md and MEMORY.md change when you say `dream nightly`" in done.out
+    assert "Memory is empty so far. To read the sessions that are there now: dream nightly" in done.out
 
 
 BARE = {

@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,24 @@ def gemini(kind: str, number: int, content: object, **more: object) -> dict[str,
         "type": kind,
         "content": content,
     } | more
+
+
+@pytest.mark.parametrize("name", ["session-1.jsonl", "session-1.json"])
+def test_a_session_of_gemini_cli_belongs_to_the_project_that_its_hash_is_of(tmp_path: Path, name: str) -> None:
+    header = {"sessionId": "s", "projectHash": sha256(b"/home/ida/src/kiln").hexdigest()}
+    said = gemini("user", 1, "We deploy on Mondays.")
+    chats = tmp_path / ".gemini" / "tmp" / "kiln" / "chats"
+    chats.mkdir(parents=True)
+    if name.endswith("jsonl"):
+        path = lines(chats / name, header, said)
+    else:
+        path = document(chats / name, header | {"messages": [said]})
+
+    assert [message.cwd for _, message in read(path)[0]] == [""]  # a chat that was copied somewhere
+    (chats.parent / ".project_root").write_text("/home/ida/src/kiln")
+    assert [message.cwd for _, message in read(path)[0]] == ["/home/ida/src/kiln"]
+    (chats.parent / ".project_root").write_text("/home/ida/src/loom")
+    assert [message.cwd for _, message in read(path)[0]] == [""]
 
 
 def test_of_gemini_cli_with_hooks_what_was_said_is_heard_once(tmp_path: Path) -> None:

@@ -5,16 +5,20 @@ A row that is written again with more tool calls adds only those.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from dream.models import Message
 from dream.transcripts import parts
 from dream.transcripts.parts import Json, call
-from dream.transcripts.source import Deletion, Head, Place, Reader, Said, Source, setting
+from dream.transcripts.source import Deletion, Head, Place, Reader, Said, Source, at_once, setting
 from dream.transcripts.turns import Options, Turns
 
+PATH_BYTES = 1 << 14  # of the noted folder that are read
 _AGE = re.compile(r"(\d+)([hdwm])")
 _HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30}
 
@@ -31,14 +35,25 @@ def _recognises(head: Head) -> bool:
 def _read(source: Source, options: Options) -> Iterator[Said]:
     """Yield the messages of the session."""
     header, _ = source.header()
-    turns, session = Turns(options), parts.key(header, "sessionId")
+    turns, session = Turns(options, cwd=_folder(source.path, header)), parts.key(header, "sessionId")
     told: set[str] = set()
     for record in source.records():
+        turns.cwd = turns.cwd or _folder(source.path, record.value)
         rows = parts.tables(record.value, "messages") or [record.value]
         session = session or parts.key(record.value, "sessionId")
         for row in rows:
             for message in _messages(row, turns, told):
                 yield session, message
+
+
+def _folder(path: Path, header: Json) -> str:
+    """Return the project's folder, which Gemini CLI notes beside its chats, if the header's hash is of that folder."""
+    if "projectHash" not in header:
+        return ""
+    with suppress(OSError), open(path.parent.parent / ".project_root", "rb", opener=at_once) as file:
+        noted = file.read(PATH_BYTES).strip()
+        return os.fsdecode(noted) if sha256(noted).hexdigest() == header["projectHash"] else ""
+    return ""
 
 
 def _messages(row: Json, turns: Turns, told: set[str]) -> Iterator[Message]:
