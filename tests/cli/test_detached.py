@@ -28,7 +28,7 @@ def said(tmp_path: Path) -> str:
 
 def until(done: Callable[[], int | bool]) -> int:
     """Wait until something is true, and return it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while not (last := done()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return last

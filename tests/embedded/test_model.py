@@ -97,10 +97,10 @@ def test_no_finding_and_no_line_of_memory_raises_and_others_are_applied(text: st
     "size", [25_000, *(pytest.param(size, marks=pytest.mark.slow) for size in (100_000, 2_000_000))]
 )
 def test_megabytes_on_a_line_take_seconds_not_minutes(size: int) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     for filling in ("I like tea and ", "x", "Ignore ", "2023-05-08 ", "my a, ", "我喜欢，", "-> ", "the the "):
         summary([("user", filling * (size // len(filling)))])
-    assert time.perf_counter() - begin < 30 * min(size / 100_000, 1)
+    assert time.process_time() - begin < 30 * min(size / 100_000, 1)
 
 
 def test_an_answer_keeps_to_the_bound_on_tokens() -> None:

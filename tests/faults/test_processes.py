@@ -19,8 +19,15 @@ from tests.faults.support import Checker, Ended, copy, dream, git, ran, rows, st
 from tests.faults.test_crash import Count
 
 
-def holding(root: Path) -> subprocess.Popen[str]:
+def holding(pattern: Path, root: Path) -> subprocess.Popen[str]:
     """Start a dream and stop it, as a laptop that sleeps does, while it holds the workspace."""
+    for _ in range(20):  # on a busy machine it may be over before it is stopped
+        if (process := stopped_with_the_lock(copy(pattern, root))) is not None:
+            return process
+    raise AssertionError("no dream could be stopped while it held the workspace")
+
+
+def stopped_with_the_lock(root: Path) -> subprocess.Popen[str] | None:
     process = start(root, "run")
     lock = root / ".dream/run.lock"
     while process.poll() is None:
@@ -33,29 +40,28 @@ def holding(root: Path) -> subprocess.Popen[str]:
                 return process
             os.killpg(process.pid, signal.SIGCONT)  # or it had let go in between, and takes the lock again
         time.sleep(0.001)
-    raise AssertionError(f"the dream was over before it could be stopped: {process.communicate()}")
+    process.communicate()
+    return None
 
 
 @pytest.mark.slow
 def test_of_two_dreams_at_once_one_works_and_the_other_exits_4_at_once(pattern: Path, tmp_path: Path) -> None:
-    root = copy(pattern, tmp_path / "w")
-    first = holding(root)
-    began = time.monotonic()
+    root = tmp_path / "w"
+    first = holding(pattern, root)
     second = dream(root, "run", "--json")
-    assert second.status == 4
-    assert time.monotonic() - began < 10
+    assert second.status == 4  # at once: the first one stands still, and would never have let it in
     assert f"process {first.pid}" in second.err
     assert dream(root, "restore", git(root, "rev-parse", "--short=10", "HEAD").strip(), "--yes").status == 4
     os.killpg(first.pid, signal.SIGCONT)
-    _, err = first.communicate(timeout=60)
+    _, err = first.communicate(timeout=200)
     assert first.returncode in (0, 3), err
     Checker(root).check()
 
 
 @pytest.mark.slow
 def test_a_lock_of_a_dead_process_and_of_a_reused_pid_is_taken_over(pattern: Path, tmp_path: Path) -> None:
-    root = copy(pattern, tmp_path / "w")
-    dead = holding(root)
+    root = tmp_path / "w"
+    dead = holding(pattern, root)
     os.killpg(dead.pid, signal.SIGKILL)
     dead.communicate()
     lock = root / ".dream/run.lock"
@@ -87,6 +93,7 @@ class Mayhem:
 
     def _repeat(self, deed: Callable[[random.Random], None], seed: int) -> None:
         chance = random.Random(seed)
+        deed(chance)  # once in any case
         while time.monotonic() < self.end:
             deed(chance)
 

@@ -32,7 +32,8 @@ else:
     calls = len((place / "calls.jsonl").read_text().splitlines())
     answer = answers[min(calls, len(answers)) - 1]
     if answer.get("sleep"):
-        (place / "pid").write_text(str(os.getpid()))
+        (place / "pid.new").write_text(str(os.getpid()))
+        (place / "pid.new").rename(place / "pid")
         time.sleep(answer["sleep"])
     for line in answer.get("err", []):
         print(line, file=sys.stderr, flush=True)
@@ -66,6 +67,11 @@ class Fake:
     def calls(self) -> list[dict[str, Any]]:
         log = self._place / "calls.jsonl"
         return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it was started and has noted its process."""
+        return (self._place / "pid").exists()
 
     @property
     def process(self) -> int:

@@ -153,7 +153,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any], type[DreamError], str]] = {
     "codex, a tool in a loop": (
         "codex",
         codex("")
-        | {"err": ["2026-11-23T21:11:23Z ERROR codex_core::tools::router: error=unsupported call"], "linger": 30},
+        | {"err": ["2026-11-23T21:11:23Z ERROR codex_core::tools::router: error=unsupported call"], "linger": 300},
         AnswerUnusable,
         "asked for a tool",
     ),
@@ -172,7 +172,7 @@ def test_each_way_to_fail_is_a_sentence_that_says_what_to_do(place: Path, fault:
         ask({"claude": "claude-code/haiku", "codex": "codex/gpt-5.5"}[program])
 
     assert sentence in str(raised.value)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 100  # one would have lingered for minutes
 
 
 def test_an_answer_cut_by_its_length_says_so(place: Path) -> None:
@@ -204,10 +204,13 @@ def test_a_client_that_is_not_here_is_named_with_the_path_that_was_looked_throug
 
 def test_a_client_that_takes_too_long_is_killed_with_all_it_started(place: Path) -> None:
     fake = Fake("claude", place)
-    fake.answer({"out": "", "sleep": 60})
+    fake.answer({"out": "", "sleep": 600})
 
-    with pytest.raises(ModelUnavailable, match="longer than 3 seconds"):
-        ClientModel("claude-code/haiku", replace(SETTINGS, timeout=3.0)).complete(ASKED)
+    for seconds in (3, 15, 75):  # on a busy machine it may not have begun before it is killed
+        with pytest.raises(ModelUnavailable, match=f"longer than {seconds} seconds"):
+            ClientModel("claude-code/haiku", replace(SETTINGS, timeout=float(seconds))).complete(ASKED)
+        if fake.has_begun:
+            break
 
     with pytest.raises(ProcessLookupError):
         os.kill(fake.process, 0)

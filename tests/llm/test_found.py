@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dream.directory import Workspace
+from dream.llm import found as found_module
 from dream.llm.found import SERVERS, FoundModel, readers
 from dream.settings import Settings
 from tests.cli.commands import dream, on_a_terminal
@@ -74,7 +75,8 @@ def named(found: list[FoundModel]) -> dict[str, int | None]:
     return {one.name: one.window for one in found}
 
 
-def test_local_servers_are_found_with_their_models_and_windows(server: str) -> None:
+def test_local_servers_are_found_with_their_models_and_windows(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_module, "SECONDS", 60)  # the servers are asked for sure, however busy the machine is
     found = readers(Settings(), {"PATH": ""}, [(server, ask) for _, ask in SERVERS])
 
     assert named(found) == {

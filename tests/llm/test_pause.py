@@ -12,7 +12,7 @@ from tests.provider import Provider, fault, text
 
 
 def test_a_rate_limit_pauses_every_thread(provider: Provider) -> None:
-    provider.script(fault(429, retry_after="0.4"), text("- yes"))
+    provider.script(fault(429, retry_after="2"), text("- yes"))
     model = LiteLLMModel("openai/scripted", Settings(), api_base=provider.base, api_key="sk-1")
 
     def ask() -> None:
@@ -20,7 +20,7 @@ def test_a_rate_limit_pauses_every_thread(provider: Provider) -> None:
 
     first = threading.Thread(target=ask)
     first.start()
-    while model._pause.left(time.monotonic()) == 0:
+    while first.is_alive() and model._pause.left(time.monotonic()) == 0:
         time.sleep(0.005)
     others = [threading.Thread(target=ask) for _ in range(3)]
     for thread in others:
@@ -29,4 +29,4 @@ def test_a_rate_limit_pauses_every_thread(provider: Provider) -> None:
         thread.join()
     times = [request.at - provider.requests[0].at for request in provider.requests]
     assert len(times) == 5
-    assert min(times[1:]) >= 0.35
+    assert min(times[1:]) >= 1.9

@@ -241,9 +241,9 @@ def test_a_notification_that_fails_is_a_problem_of_the_night_and_nothing_else(
 def test_a_night_is_quick_when_there_is_nothing_to_do(workspace: Workspace, tmp_path: Path) -> None:
     settings = chats(tmp_path, 50)
     night(workspace, settings)
-    start = time.perf_counter()
+    start = time.process_time()
     night(workspace, settings)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_an_idle_night_commits_what_a_person_typed(workspace: Workspace, tmp_path: Path) -> None:

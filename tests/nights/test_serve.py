@@ -37,7 +37,7 @@ def serving(workspace: Path) -> Iterator[Program]:
             process.communicate()
 
 
-def until(true: Callable[[], bool], seconds: float = 30) -> None:
+def until(true: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen in time"

@@ -138,7 +138,7 @@ def test_a_note_is_told_once_the_background_has_taken_it_in(workspace: Workspace
     asked = {"prompt": "When does the zeppelin hangar in Friedrichshafen open?"}
     assert hook(workspace, asked).stdout == ""
 
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not (told := recalled(Kept(workspace.root), asked["prompt"])) and time.monotonic() < until:
         time.sleep(0.1)
 

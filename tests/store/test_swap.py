@@ -115,7 +115,8 @@ def test_a_save_while_theirs_is_given_back_is_kept(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether a file is open for writing")
-def test_an_editor_that_is_still_writing_is_waited_for(tmp_path: Path) -> None:
+def test_an_editor_that_is_still_writing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swap_module, "PATIENCE", 100.0)  # on a busy machine the editor may end late
     path = tmp_path / "USER.md"
     path.write_bytes(b"old")
     editor = path.open("r+b")

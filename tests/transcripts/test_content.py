@@ -52,9 +52,9 @@ def test_only_what_was_said_is_kept(text: str, kept: str) -> None:
     ],
 )
 def test_a_hostile_text_takes_no_longer_than_its_length(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     clean.said(text)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,11 @@ def client(readonly: Path) -> Iterator[httpx.Client]:
     ) as it:
         assert it.stdout is not None
         address = it.stdout.readline().strip()
-        with httpx.Client(base_url=address.partition("/?")[0], trust_env=False, verify=False, timeout=30) as client:
+        with httpx.Client(base_url=address.partition("/?")[0], trust_env=False, verify=False, timeout=120) as client:
             client.get(address, follow_redirects=True)
             yield client
         it.send_signal(signal.SIGINT)
-        _, err = it.communicate(timeout=30)
+        _, err = it.communicate(timeout=120)
         assert err == ""
 
 
