@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -52,26 +53,21 @@ def context_command(
     """Print memory for an agent's prompt: the files, then history not dreamt yet.
 
     First the three files, then those of the current project, or of the place that you name. A group chat gets
-    the rules that are not private and its own files: nothing of USER.md, MEMORY.md or other places.
+    the rules that are not private and its own files: nothing of USER.md, MEMORY.md or other places. The block
+    is marked, so that `dream` never learns it again from a transcript. No model is called.
 
-    The block is marked, so that `dream` never learns it again from a transcript. Prints nothing when memory is
-    empty, or none of it fits, and says so on stderr. Calls no model.
+    --for adds what earlier conversations say about TEXT and the memory files don't, each line cited. The part
+    before it is the same for every TEXT, so that a provider's prompt cache works.
 
-    With --for, it ends with what earlier conversations say about TEXT and the memory files don't, each line
-    cited; nothing if they are not about it. The part before is the same for every TEXT, so that a provider's
-    prompt cache works.
-
-    --hook is for an agent that asks at each prompt: it prints at most 300 tokens of what earlier conversations
-    say about it and the memory files don't, cited, and mostly nothing; at the start of a session, memory. It
-    never fails: an error is one sentence on stderr. With --json, in the format of Gemini CLI and Copilot CLI.
+    --hook is for an agent that asks at each prompt: it prints memory at the start of a session, and later at
+    most 300 tokens of what --for would add. It never fails: an error is one sentence on stderr. With --json, in
+    the format of Gemini CLI and Copilot CLI.
 
     \b
     Examples:
-      dream context
       dream context --tokens 2000
       dream context --for "which port does staging use"
       dream context --session nanobot:telegram:42 --json
-      dream context --chat telegram:-100883
       dream context --hook -w ~/memory
       dream context --guide >> AGENTS.md
     """
@@ -84,12 +80,16 @@ def context_command(
         return
     scope = group.scope(workspace, place, cwd, chat)
     about = partial(workspace.context, session=session, query=query, as_of=as_of, place=scope)
+    _print_block(about, tokens, workspace.untold(as_of) if as_of else "", as_json=as_json)
+
+
+def _print_block(about: Callable[[int], str], tokens: int, untold: str, *, as_json: bool) -> None:
+    """Print the block of memory; say on stderr what it can't tell (`untold`), or why it is empty."""
     block = about(tokens)
     if as_json:
         output.emit({"context": block})
     elif block:
         output.say(block.rstrip("\n"))
-    untold = workspace.untold(as_of) if as_of else ""
     if not block or untold:
         from dream.recall.context import why_empty
 

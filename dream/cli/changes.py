@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dream.directory import Workspace
     from dream.settings import Settings
     from dream.versions.log import Change, Shown
+
+    ForgetStep = Callable[[bool, Sequence[FoundStatement]], Forgotten]  # called with: is it a dry run, what is chosen
 
 COLOURS = {"dream": None, "hand": "cyan", "restore": "yellow", "init": None, "sync": "magenta"}
 HAND = {
@@ -428,14 +430,13 @@ def forget_command(
 ) -> int | None:
     """Delete a fact or a secret from files, history and every version, for good.
 
-    Finds the statements that contain TEXT, or else its words, in memory, history and its archive, the messages,
-    the review queue, the run record and all commits, and deletes them whole; --words deletes only the words. A
-    CITATION means what it names, a SHA the lines that this change added. Statements with only some of the words
-    are never deleted without asking. Unlike a restore, this can't be undone: commits are rewritten under new
-    names, and the old ones are deleted. The matches are shown first, and similar statements, and on a terminal you
-    choose by their numbers; without one --yes is required. Case and the signs between letters (amber_fox, Amber-Fox)
-    are ignored, except in a name of two or three letters, which is found only as a separate word. If it was
-    interrupted, run it again with the same text, or with the number that `dream doctor` reports.
+    Finds the statements that contain TEXT, or else its words, in memory, history, messages, the review queue, the
+    run record and all commits, and deletes them whole; --words deletes only the words. A CITATION means what it
+    names, a SHA the lines that this change added. First it shows the matches and similar statements; on a
+    terminal you choose by their numbers, elsewhere --yes is required and takes only statements with all of the
+    words. Unlike a restore, this can't be undone: commits are rewritten under new names, the old ones deleted.
+    Case and signs between letters (amber_fox, Amber-Fox) do not matter; a name of two or three letters is found
+    only as a separate word. To finish an interrupted one, repeat it, or use --finish N, as `dream doctor` says.
 
     \b
     Examples:
@@ -445,41 +446,63 @@ def forget_command(
       dream forget 3f9c2a71
       dream forget --finish 1 --yes
     """
-    from dream.actions import forget
-
     if sum(one is not None for one in (what, finish, given_up)) != 1:
         raise UsageError("Give one of these: a text or a sha, --finish N, or --give-up N.")
     workspace = group.open_workspace(directory)
     if given_up is not None:
-        forget.give_up(workspace, given_up, now=group.now())
-        if as_json:
-            output.emit({"outcome": "given up", "number": given_up})
-        else:
-            output.say(f"Number {given_up} was abandoned; its text remains wherever it had not been removed yet.")
+        _give_up(workspace, given_up, as_json=as_json)
         return None
-
-    def run(*, dry_run: bool, chosen: Sequence[FoundStatement] = ()) -> Forgotten:
-        if finish is not None:
-            return forget.finish(workspace, finish, dry_run=dry_run, now=group.now())
-        return forget.forget(
-            workspace,
-            what or "",
-            text=is_text,
-            words=words,
-            guess=not yes,
-            chosen=chosen,
-            dry_run=dry_run,
-            now=group.now(),
-        )
-
-    asks = not as_json and group.somebody_answers()
-    if not (dry_run or yes or asks):
+    if not (dry_run or yes or (not as_json and group.somebody_answers())):
         raise UsageError(
             "Forgetting can't be undone: preview it with --dry-run, and pass --yes when there is no terminal."
         )
+    run = (
+        _interrupted(workspace, finish)
+        if finish is not None
+        else _forgetting(workspace, what or "", is_text, words, yes)
+    )
+    return _forget(run, dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+def _give_up(workspace: Workspace, number: int, *, as_json: bool) -> None:
+    """Abandon an interrupted forgetting."""
+    from dream.actions import forget
+
+    forget.give_up(workspace, number, now=group.now())
+    if as_json:
+        output.emit({"outcome": "given up", "number": number})
+    else:
+        output.say(f"Number {number} was abandoned; its text remains wherever it had not been removed yet.")
+
+
+def _interrupted(workspace: Workspace, number: int) -> ForgetStep:
+    """Return the function that finishes an interrupted forgetting, or in a dry run shows what it will take."""
+    from dream.actions import forget
+
+    return lambda dry_run, _: forget.finish(workspace, number, dry_run=dry_run, now=group.now())
+
+
+def _forgetting(workspace: Workspace, what: str, is_text: bool, words: bool, yes: bool) -> ForgetStep:
+    """Return the function that forgets `what`, or of it the chosen statements, or in a dry run shows the matches."""
+    from dream.actions import forget
+
+    return lambda dry_run, chosen: forget.forget(
+        workspace,
+        what,
+        text=is_text,
+        words=words,
+        guess=not yes,
+        chosen=chosen,
+        dry_run=dry_run,
+        now=group.now(),
+    )
+
+
+def _forget(run: ForgetStep, *, dry_run: bool, yes: bool, as_json: bool) -> int | None:
+    """Show the matches and let a person choose among them, unless `yes`; then forget them."""
     chosen: Sequence[FoundStatement] = ()
-    if dry_run or (asks and not yes):
-        preview = run(dry_run=True)
+    if dry_run or not yes:
+        preview = run(True, ())
         show_forgotten(preview, as_json=as_json)
         if dry_run or not (preview.found or preview.near):
             return None
@@ -488,7 +511,7 @@ def forget_command(
             output.say("Nothing was changed.")
             return 1
         chosen = picked
-    done = run(dry_run=False, chosen=chosen)
+    done = run(False, chosen)
     show_forgotten(done, as_json=as_json)
     return int(yes and done.guessed)
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ from dream.workspace import locate
 
 if TYPE_CHECKING:
     from dream.actions.connect import ConfigFile
-    from dream.cli.transfer import NativeWish
     from dream.directory import Workspace
     from dream.settings import Settings
 
@@ -47,58 +47,94 @@ def connect_command(
     """Connect agents' clients with memory: hooks and an MCP server, shown before they are written.
 
     NAME is claude-code, codex, copilot-cli, gemini-cli, opencode or nanobot; without one, the clients on this
-    machine are listed. Hooks give memory to each new session, recall to each prompt, and each finished session
-    to history; over MCP the agent searches and notes by itself. Everything else in the clients' files stays as
-    it is, comments too. If there is no workspace, one is created; it reads the client's sessions every night.
-    On a terminal it asks which model reads, and whether to schedule the nights on this machine. With --native,
-    a marked block of memory of some 2,000 tokens is written every night into the file that the client reads for
-    you, or into a FILE of a project; a file that git would publish needs --tracked and gets only what applies
-    in that project.
+    machine are listed. Hooks give memory to each new session and each prompt, and finished sessions to history;
+    over MCP the agent searches and notes by itself. All else in the clients' files stays as it is. If there is
+    no workspace, one is created; it reads the client's sessions every night. On a terminal it asks which model
+    reads, and whether to schedule the nights. --native writes a marked block of memory, some 2,000 tokens, into
+    the file that the client reads for you, or into a FILE of a project, and updates it every night; a file that
+    git would publish needs --tracked and gets only what applies in that project.
 
     \b
     Examples:
-      dream connect
       dream connect claude-code
       dream connect codex gemini-cli --yes
-      dream connect claude-code --remove
-      dream connect gemini-cli --native
       dream connect claude-code --native --file ./CLAUDE.local.md
     """
+    if native or file or tracked:
+        from dream.cli.transfer import NativeWish, keep_native
+
+        return keep_native(directory, names, NativeWish(file, tracked, remove, dry_run, yes, as_json))
+    if not names:
+        _list(as_json)
+        return None
+    plan = _planned(names, None if remove else _root(directory))
+    if not as_json:
+        _show(plan, remove=remove)
+    write = plan.changes_something and not dry_run and (yes or (not as_json and _agreed()))
+    if write:
+        _write(plan)
+    if not _tell_what_was_written(plan, write=write, dry_run=dry_run, as_json=as_json):
+        return 1
+    if plan.root and not (as_json or dry_run):
+        _tell_what_happens(plan.root, names, asks=not yes)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _ConnectPlan:
+    """The changes of each client's files; `missing` are the clients whose sessions the workspace does not read yet.
+
+    `root` is the workspace, which may have to be made; None to disconnect.
+    """
+
+    root: Path | None
+    found: Sequence[tuple[str, Sequence[ConfigFile]]]
+    missing: Sequence[str]
+
+    @property
+    def files(self) -> list[ConfigFile]:
+        """The changes of all clients."""
+        return [change for _, changes in self.found for change in changes]
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether anything is to be written."""
+        return bool(self.files or self.missing)
+
+
+def _planned(names: Sequence[str], root: Path | None) -> _ConnectPlan:
     from dream.actions import connect
 
-    if native or file or tracked or not names:
-        from dream.cli.transfer import NativeWish
-
-        wish = NativeWish(file, tracked, remove, dry_run, yes, as_json)
-        return _instead(directory, names, wish, native=native or bool(file) or tracked)
-    # 1. Work out the changes: the clients' files, and the sources of the workspace, which may have to be made.
-    root = None if remove else _root(directory)
     found = [(name, connect.changes(name, Path.home(), os.environ, _program(), root)) for name in names]
-    every = [change for _, changes in found for change in changes]
-    missing = _missing(root, names) if root else []
-    if not as_json:
-        _show(found, remove=remove)
-        _show_workspace(root, missing)
-    # 2. Ask a person, who has seen them.
-    write = bool(every or missing) and not dry_run
-    write = write and (yes or (not as_json and group.somebody_answers() and group.confirmed("Write this?")))
-    if write and root:
-        _prepare(root, missing)
-    for change in every if write else ():
+    return _ConnectPlan(root, found, _missing(root, names) if root else [])
+
+
+def _agreed() -> bool:
+    """Ask the person, who has seen the changes; without a terminal the answer is no."""
+    return group.somebody_answers() and group.confirmed("Write this?")
+
+
+def _write(plan: _ConnectPlan) -> None:
+    from dream.actions import connect
+
+    if plan.root:
+        _prepare(plan.root, plan.missing)
+    for change in plan.files:
         connect.write(change)
-    # 3. What was done, and what happens when.
+
+
+def _tell_what_was_written(plan: _ConnectPlan, *, write: bool, dry_run: bool, as_json: bool) -> bool:
+    """Say what was written; return False if nothing was although it was asked for."""
     if as_json:
-        output.emit([_row(name, change, write) for name, changes in found for change in changes])
-    elif write and every:
-        output.say(f"Wrote {', '.join(str(change.path) for change in every)}.", fold=True)
-    elif dry_run and (every or missing):
+        output.emit([_row(name, change, write) for name, changes in plan.found for change in changes])
+    elif write and plan.files:
+        output.say(f"Wrote {', '.join(str(change.path) for change in plan.files)}.", fold=True)
+    elif dry_run and plan.changes_something:
         output.say("This was a dry run: nothing was written.")
-    if (every or missing) and not write and not dry_run:
-        output.problem("Nothing was written. Add --yes to write it.")
-        return 1
-    if root and not (as_json or dry_run):
-        _tell_what_happens(root, names, asks=not yes)
-    return None
+    if not plan.changes_something or write or dry_run:
+        return True
+    output.problem("Nothing was written. Add --yes to write it.")
+    return False
 
 
 def _root(directory: Path | None) -> Path:
@@ -118,13 +154,6 @@ def _missing(root: Path, names: Sequence[str]) -> list[str]:
     there = group.open_workspace(root).settings(using=()) if locate.is_workspace(root) else load(None, using=())
     read = {listing.split(source)[0] for source in there.sources}
     return [name for name in names if CLIENTS[name].is_source and name not in read]
-
-
-def _show_workspace(root: Path | None, missing: Sequence[str]) -> None:
-    if root and not locate.is_workspace(root):
-        output.say(f"Makes the workspace {root}.", bold=True, fold=True)
-    if missing:
-        output.say(f"Reads the sessions of {' and '.join(missing)} every night, those that are there too.", fold=True)
 
 
 def _prepare(root: Path, missing: Sequence[str]) -> None:
@@ -196,17 +225,8 @@ def _row(name: str, change: ConfigFile, written: bool) -> dict[str, object]:
     return {"client": name, "file": str(change.path), "diff": _diff(change), "written": written}
 
 
-def _instead(directory: Path | None, names: Sequence[str], wish: NativeWish, *, native: bool) -> int | None:
-    """Keep memory in a client's own file, or list the clients."""
-    if native:
-        from dream.cli.transfer import keep_native
-
-        return keep_native(directory, names, wish)
-    _list(wish.as_json)
-    return None
-
-
 def _list(as_json: bool) -> None:
+    """List the clients on this machine, and whether each is connected."""
     from dream.actions.connect import found
 
     clients = list(found(Path.home(), os.environ))
@@ -220,12 +240,18 @@ def _list(as_json: bool) -> None:
     output.say("Connect one with: dream connect NAME")
 
 
-def _show(found: Sequence[tuple[str, Sequence[ConfigFile]]], *, remove: bool) -> None:
-    for name, changes in found:
+def _show(plan: _ConnectPlan, *, remove: bool) -> None:
+    """Show the changes before they are written."""
+    for name, changes in plan.found:
         if not changes:
             output.say(f"{name} is {'not connected' if remove else 'connected already'}: nothing to change.")
         for change in changes:
             show.diff(_diff(change))
+    if plan.root and not locate.is_workspace(plan.root):
+        output.say(f"Makes the workspace {plan.root}.", bold=True, fold=True)
+    if plan.missing:
+        names = " and ".join(plan.missing)
+        output.say(f"Reads the sessions of {names} every night, those that are there too.", fold=True)
 
 
 def _diff(change: ConfigFile) -> str:

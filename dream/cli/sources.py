@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from dream.consolidate import listing
 from dream.directory import Workspace
 from dream.errors import SettingsError, TranscriptError, UsageError
 from dream.models import Diagnostic, Unread
-from dream.reports import ConsolidateReport
+from dream.reports import ConsolidateReport, Progress
 from dream.settings import CALLING, FILE_NAME, REACHING, Settings
 from dream.transcripts import known_formats
 from dream.workspace.files import explained, temporary_name, write_beside
@@ -212,41 +212,80 @@ def consolidate_command(
       dream consolidate chat.json --format openai --json
       dream consolidate --hook --detach    # as Claude Code's SessionEnd hook
     """
-    from dream import pipeline
-
     workspace = group.open_workspace(directory)
-    using = CALLING if hook or paths else (*CALLING, "sources")
-    settings = workspace.settings(flags=flags, using=using)
+    settings = workspace.settings(flags=flags, using=CALLING if hook or paths else (*CALLING, "sources"))
     said = group.standard_bytes() if Path("-") in paths and not hook else None
     named = _of_hook() if hook else []
     if hook and not named:
         return _report(ConsolidateReport(reason="the session has no transcript"), as_json=as_json, quiet=quiet)
-    if detach:
-        with explained("opened", workspace.private / cli.LOG):
-            if not cli.detach(workspace.private):
-                return 0
-    wrong: tuple[Diagnostic, ...] = ()
+    if detach and not _detach(workspace):
+        return 0
     with nullcontext() if said is None else _piped(said, workspace.private) as piped:
-        meant = {path: _meant(path, piped, workspace, settings) for path in paths}
-        named += [file for files in meant.values() for file in files]
-        if absent := [str(path) for path, files in meant.items() if not files]:
-            reason = f"no transcripts of {', '.join(absent)} on this machine; name the path of some"
-            if not named:
-                return _report(ConsolidateReport(reason=reason), as_json=as_json, quiet=quiet)
-            output.problem(f"{reason}.")
-        if not named:
-            named, wrong = _configured(workspace, settings)
-            idle = True
+        wanted = _wanted(paths, named, piped, workspace, settings)
         with output.progress("reading", quiet=as_json or quiet) as shown:
-            report = pipeline.consolidate(
-                workspace, named, settings=settings, now=group.now(), format=format_name, idle=idle, progress=shown
-            )
-    if hook:  # index it now, so that the next session's first prompt finds it
-        from dream.recall.prompt import Kept
-
-        Kept(workspace.root).take_in(workspace)
-    report = replace(report, diagnostics=(*wrong, *report.diagnostics))
+            report = _consolidated(workspace, wanted, settings, format_name, idle, shown)
+    if hook:
+        _index(workspace)
     return _report(report, as_json=as_json, quiet=quiet, piped=piped)
+
+
+def _detach(workspace: Workspace) -> bool:
+    """Continue in the background; return whether this is the process that continues."""
+    with explained("opened", workspace.private / cli.LOG):
+        return cli.detach(workspace.private)
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedFiles:
+    """The transcripts to read. Those of the `configured` sources are read when quiet; `reason` says why none is."""
+
+    files: Sequence[Path | File] = ()
+    configured: bool = False
+    wrong: tuple[Diagnostic, ...] = ()
+    reason: str = ""
+
+
+def _wanted(
+    paths: Sequence[Path], named: Sequence[Path | File], piped: File | None, workspace: Workspace, settings: Settings
+) -> _NamedFiles:
+    """Return the transcripts that a hook has named, and those that the paths mean; else those of the sources."""
+    meant = {path: _meant(path, piped, workspace, settings) for path in paths}
+    files = [*named, *(file for files in meant.values() for file in files)]
+    absent = [str(path) for path, found in meant.items() if not found]
+    reason = f"no transcripts of {', '.join(absent)} on this machine; name the path of some" if absent else ""
+    if reason and files:
+        output.problem(f"{reason}.")
+    if files or reason:
+        return _NamedFiles(files, reason="" if files else reason)
+    found, wrong = _configured(workspace, settings)
+    return _NamedFiles(found, True, wrong)
+
+
+def _consolidated(
+    workspace: Workspace, wanted: _NamedFiles, settings: Settings, format_name: str | None, idle: bool, shown: Progress
+) -> ConsolidateReport:
+    """Read the transcripts into history; the report also names the sources that are missing."""
+    from dream import pipeline
+
+    if wanted.reason:
+        return ConsolidateReport(reason=wanted.reason)
+    report = pipeline.consolidate(
+        workspace,
+        wanted.files,
+        settings=settings,
+        now=group.now(),
+        format=format_name,
+        idle=idle or wanted.configured,
+        progress=shown,
+    )
+    return replace(report, diagnostics=(*wanted.wrong, *report.diagnostics))
+
+
+def _index(workspace: Workspace) -> None:
+    """Index what was read, so that the first prompt of the next session finds it."""
+    from dream.recall.prompt import Kept
+
+    Kept(workspace.root).take_in(workspace)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A tenant's data, as the law asks for it: whole in one archive, and gone with a receipt that tells nobody's name."""
+"""Export a tenant's data as one archive, or erase it and leave a receipt without names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -59,62 +59,96 @@ def erase(tenant: str, roots: Sequence[Root], queue: Queue, now: datetime, *, dr
     another run holds stays; Busy is raised if all are held, and UsageError for a tenant without workspaces.
     """
     found, key = owned(tenant, roots), _key()
-    # Left by an erasure that was cut short.
     signed = _sign(key, tenant)
+    # An erasure that was cut short has left some behind.
     left = [path for root in roots for path in sorted((root.path / FOLDER / "erasing").glob(f"{signed}-*"))]
     if not found and not left:
         raise UsageError(f"The tenant {tenant!r} has no workspace under {', '.join(str(root.path) for root in roots)}.")
     elsewhere = tuple(sorted({name for member in found for name in _elsewhere(member)}))
-    names = tuple(member.shown for member in found)
     remains = _remains(queue)
     if dry_run:
+        names = tuple(member.shown for member in found)
         files, total = _summed([_size(member.path) for member in found])
         return Erased(tenant, names, files, total, 0, (), elsewhere, remains, None, dry_run)
-    # 1. No new night starts. A workspace that a running night or another run holds is left for the next erasure.
-    nights = queue.forget([key for member in found for key in member.keys])
-    proof, done, busy = [], [], []
+    # 1. No new night starts, and what no run holds is moved away.
+    away = _move_away(found, queue, signed, now)
+    if away.busy and not (left or away.paths):
+        raise away.busy[0][1]
+    # 2. Write a receipt: who erased what, when and how, and what is elsewhere.
+    transcripts = [_sign(key, name) for name in elsewhere]
+    kept = {"busy": len(away.busy), "transcripts": transcripts, "database": remains}
+    receipt = _write_receipt(roots[0], signed, away, kept, now)
+    # 3. Delete the files, the rows in the database, and their bytes on disk.
+    for path in (*left, *away.paths):
+        _remove(path)
+    for member in away.done:
+        member.note.unlink(missing_ok=True)
+        _drop_empty(member)
+    if not away.busy:
+        _forget_spending(tenant, queue)
+    queue.scrub()
+    files, total = _summed(away.proof)
+    gone, busy = tuple(one.shown for one in away.done), tuple(one.shown for one, _ in away.busy)
+    return Erased(tenant, gone, files, total, away.nights, busy, elsewhere, remains, receipt, dry_run)
+
+
+@dataclass(slots=True)
+class _MovedAway:
+    """The workspaces that were moved away to be deleted: where they are, and their sizes for the receipt.
+
+    `busy` ones stay, each with what holds it. `nights` were forgotten in the database.
+    """
+
+    nights: int
+    paths: list[Path] = field(default_factory=list)
+    done: list[Member] = field(default_factory=list)
+    proof: list[Mapping[str, int]] = field(default_factory=list)
+    busy: list[tuple[Member, Busy]] = field(default_factory=list)
+
+
+def _move_away(found: Sequence[Member], queue: Queue, signed: str, now: datetime) -> _MovedAway:
+    """Move each workspace away in one step: after a crash it is whole, or the next erasure finishes the work.
+
+    One that a running night or another run holds is left for the next erasure.
+    """
+    away = _MovedAway(queue.forget([key for member in found for key in member.keys]))
     for member in found:
         try:
             with held(member, "dream fleet erase", now):
-                nights += queue.forget(member.keys)
+                away.nights += queue.forget(member.keys)
                 size = _size(member.path)
                 trust.forget(member.path, trust.state_directory(os.environ))  # a note that holds its path
-                # 2. Move it away in one step: after a crash it is whole, or the next erasure finishes the work.
-                left.append(_moved(member, signed, now))
+                away.paths.append(_moved(member, signed, now))
         except Busy as error:
-            busy.append((member, error))
+            away.busy.append((member, error))
         else:
-            proof.append(size)
-            done.append(member)
-    if busy and not left:
-        raise busy[0][1]
-    # 3. Write a receipt: who erased what, when and how, and what is elsewhere.
-    receipt = roots[0].path / FOLDER / "receipts" / f"{now:%Y%m%dT%H%M%S}-{signed[:12]}-{os.urandom(3).hex()}.json"
+            away.proof.append(size)
+            away.done.append(member)
+    return away
+
+
+def _write_receipt(root: Root, signed: str, away: _MovedAway, kept: Mapping[str, object], now: datetime) -> Path:
+    """Write the receipt of an erasure, without the tenant's name or content; return where it is."""
+    receipt = root.path / FOLDER / "receipts" / f"{now:%Y%m%dT%H%M%S}-{signed[:12]}-{os.urandom(3).hex()}.json"
     row = {
         "erased": now.isoformat(),
         "by": f"{_user()} on {os.uname().nodename}",
         "version": f"dream-memory {version('dream-memory')}",
         "tenant": signed,
-        "nights": nights,
-        "workspaces": proof,
-        "not_erased": {"busy": len(busy), "transcripts": [_sign(key, name) for name in elsewhere], "database": remains},
+        "nights": away.nights,
+        "workspaces": away.proof,
+        "not_erased": kept,
     }
     make_folder(receipt.parent)
     replace_file(receipt, orjson.dumps(row, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-    # 4. Delete the files, the rows in the database, and their bytes on disk.
-    for path in left:
-        _remove(path)
-    for member in done:
-        member.note.unlink(missing_ok=True)
-        _drop_empty(member)
-    if not busy:
-        spent = [name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant]]
-        queue.ledger.forget([f"turn:{tenant}", *spent])
-        queue.ledger.forget_calls(tenant)
-    queue.scrub()
-    files, total = _summed(proof)
-    gone, kept = tuple(one.shown for one in done), tuple(one.shown for one, _ in busy)
-    return Erased(tenant, gone, files, total, nights, kept, elsewhere, remains, receipt, dry_run)
+    return receipt
+
+
+def _forget_spending(tenant: str, queue: Queue) -> None:
+    """Delete what the database knows of a tenant's turn, spending and calls."""
+    spent = [name for name in queue.ledger.get("spent:") if name.split(":", 3)[3:] == [tenant]]
+    queue.ledger.forget([f"turn:{tenant}", *spent])
+    queue.ledger.forget_calls(tenant)
 
 
 def owned(tenant: str, roots: Sequence[Root]) -> list[Member]:
