@@ -72,15 +72,13 @@ class EntryLine:
 
     `cites` are positions of messages in the session, ascending. `voice` is None where nobody knows: in rows of other
     programs, and of a line whose citation does not hold. `quote` are the user's own words, where the line is a wish, a
-    rule or a correction. `by` names who said it, where several people talk. `ran` are the commands in the line that
-    calls of the agent's own hold and their results bear out.
+    rule or a correction. `by` names who said it, where several people talk.
     """
 
     cites: tuple[int, ...] = ()
     voice: Voice | None = None
     quote: str = ""
     by: str = ""
-    ran: tuple[str, ...] = ()
 
 
 UNKNOWN_LINE = EntryLine()

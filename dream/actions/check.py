@@ -33,7 +33,7 @@ CONFIGURATION = (".toml", ".yaml", ".yml", ".json", ".env", ".cfg", ".ini", ".co
 LARGEST = 1 << 18  # bytes; larger files of a working copy are not searched for a port
 FILES = 2_000  # files of a working copy that are searched at most
 _PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]{1,5})`")
-_COMMAND = re.compile(r"`(?P<by>npm run|yarn|pnpm run|make|just) (?P<name>[\w:.-]+)[^`]*`")
+_COMMAND = re.compile(r"`(?:\$ )?(?P<by>npm run|yarn|pnpm run|make|just) (?P<name>[\w:.-]+)[^`]*`")
 _PORT = re.compile(r"\bport (?:is |to |= ?)?(\d{2,5})\b", re.IGNORECASE)
 _SKIPPED = (".git", "node_modules", ".venv", "target", "dist", "build")
 

@@ -291,7 +291,7 @@ class Consolidator:
                     where = self._places.of(begun)
                 else:
                     where = self._places.of_session(key) or group_of() or where
-            yield where, (at, replace(message, content="", whole="") if barred else message)
+            yield where, (at, replace(message, content="", whole="", ran=None) if barred else message)
 
     def _people(self, talk: Talk, key: str) -> frozenset[str]:
         """Return the names of the users who talk in a session, by what history holds of it and by all its messages."""

@@ -50,7 +50,7 @@ def unheld(history: History, key: str, messages: Iterable[Message]) -> Iterator[
         for one, message in zip(digests, some, strict=True):
             holder = holders.get(one)
             known = holder is not None and holder != key
-            left = replace(message, content="", whole="", calls=(), answers=None) if known else message
+            left = replace(message, content="", whole="", ran=None, calls=(), answers=None) if known else message
             yield replace(left, id=one)
 
 
@@ -133,7 +133,7 @@ def without_summarised(history: History, key: str, numbered: Numbered) -> Number
         if message.summarised and not looked:
             looked, until = True, _summarised_until(history, key.partition(":")[2])
         theirs = message.summarised and until is not None and (message.at is None or message.at < until)
-        yield at, replace(message, content="", whole="", calls=(), answers=None) if theirs else message
+        yield at, replace(message, content="", whole="", ran=None, calls=(), answers=None) if theirs else message
 
 
 def _summarised_until(history: History, own: str) -> datetime | None:

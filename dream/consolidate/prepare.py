@@ -21,6 +21,7 @@ from dream.workspace import files
 
 LEAST = 2  # facts in a row, line for line as memory has them; one alone may be the user's own wording
 PROMPT_LINE = 40  # characters; a user rarely types a whole prompt line of this length by chance
+NO_OUTPUT = "(no output)"  # the result of a command that printed nothing
 NAME_CHARS = 100  # characters of a speaker's name, which prefixes each part of the message
 
 _SPEAKERS: tuple[Role, ...] = ("user", "assistant", "tool")
@@ -98,8 +99,8 @@ def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = f
 
     System messages, recalled memory (`<dream-memory>` and the like, what a tool that asks memory answers, and passages
     of the lines that are `known` to be memory's), inline images and control characters go; secrets are replaced by
-    their mark. A role that is none of ours becomes the nearest. What it says in full, where `content` is shorter, is
-    left as it is for `whole`.
+    their mark; a command that printed nothing says so. A role that is none of ours becomes the nearest. What it says in
+    full, where `content` is shorter, is left as it is for `whole`.
     """
     if message.role not in _SPEAKERS:
         nearest, name = role(message.role)
@@ -107,9 +108,11 @@ def prepare(message: Message, patterns: Sequence[str], known: frozenset[str] = f
             return replace(message, content="", whole="")
         message = replace(message, role=nearest, name=message.name or name)
     if message.role == "tool" and asks_memory(message.name or ""):
-        return replace(message, content="", whole="")
+        return replace(message, content="", whole="", ran=None)
     content = safe(without_remembered(said(message.content), known), patterns)
     ran = message.ran and replace(message.ran, command=safe(message.ran.command, patterns))
+    if ran and not content:
+        content, ran = ("", None) if message.content.strip() else (NO_OUTPUT, ran)  # else it printed memory alone
     return replace(message, content=content, whole=message.whole if content else "", name=_name(message.name), ran=ran)
 
 

@@ -32,7 +32,7 @@ Row = tuple[str, EntryLine]
 class Heard:
     """One entry: its lines with the speaker of each, the messages that they cite, and the user's own words.
 
-    `others` are the messages of people whose words do not count as the user's.
+    `others` are the messages of people whose words do not count as the user's, `results` the tools' results.
     """
 
     entry: Entry
@@ -40,6 +40,7 @@ class Heard:
     messages: tuple[KeptMessage, ...] = ()
     said: tuple[OwnText, ...] = ()
     others: tuple[OwnText, ...] = ()
+    results: tuple[KeptMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,25 +147,46 @@ class BatchEvidence:
         return best[2] if best[0] or all(said.voice == "user" for _, said in rows) else UNKNOWN_LINE
 
     def ran(self, line: str, cursors: Iterable[int]) -> bool:
-        """Return whether tool calls that these entries cite contain the commands of a line.
+        """Return whether runs of the agent's bear out a line: a command in it worked, or its source cites a failed one.
 
-        A line without commands counts if its source, the most similar line of history, cites such calls.
+        Its source is the most similar line of history.
         """
-        if commands.in_backticks(line):
-            return commands.are_known(line, self.commands(cursors))
-        return bool(self.source(line, cursors).ran)
+        source = self.source(line, cursors)
+        here = next((one for one in self._of(cursors) if any(said is source for _, said in one.rows)), None)
+        cited = (one.ran for one in here.results if one.position in source.cites) if here else ()
+        return any(run and run.failed for run in cited) or bool(self.worked(line, cursors))
 
-    def unrun(self, line: str, cursors: Sequence[int], beside: Iterable[str] = ()) -> str:
-        """Explain which command of a line is in no tool call, nor in the user's own words or the texts `beside`.
+    def worked(self, line: str, cursors: Iterable[int], beside: Sequence[str] = ()) -> list[str]:
+        """Return the commands in a line that a call which these entries cite shows to have worked.
 
-        Else explain which address in it the user did not give; "" if there is none.
+        What the user says themselves counts too, and what is a command in the lines `beside`, which it replaces.
         """
-        known = [*self.commands(cursors), *(own_text(one.text) for one in self.said(cursors)), *beside]
-        parts = (part for part in commands.in_backticks(line) if not commands.is_name(part))
-        wrong = next((part for part in parts if not any(commands.holds(one, part) for one in known)), "")
-        if wrong:
-            return f"no call of the agent's that worked holds {quoted(wrong)}, nor do the user's words"
-        return self.unsaid(commands.without_backticks(line), cursors)
+        runs = [one.ran for one in self.results(cursors) if one.ran]
+        said = [own_text(one.text) for one in self.said(cursors)]
+        before = [part for old in beside for part in commands.in_backticks(old)]
+        return [
+            part
+            for part in commands.in_backticks(line)
+            if part in before or commands.worked(part, runs) or any(commands.holds(text, part) for text in said)
+        ]
+
+    def unrun(self, line: str, cursors: Sequence[int], beside: Sequence[str] = ()) -> str:
+        """Explain why a line about what worked can't be written as it is; "" if it can.
+
+        A marked command has to have worked, text of several words in backticks must not be an output's alone, and the
+        user has to have given each address, unless it is in a command that worked.
+        """
+        shown = self.worked(line, cursors, beside)
+        if wrong := next((part for part in commands.marked(line) if part not in shown), ""):
+            return f"no call of the agent's that worked holds the whole of {quoted(wrong)}, nor do the user's words"
+        results = self.results(cursors)
+        given = [one.text for one in results] + [one.text for each in self._of(cursors) for one in each.messages]
+        made = [one.ran.command for one in results if one.ran]
+        for part in commands.in_backticks(line):
+            proposed = any(commands.holds(text, part) for text in given)
+            if proposed and " " in part and part not in shown and not any(commands.holds(one, part) for one in made):
+                return f"only an output or a pasted text holds {quoted(part)}"
+        return self.unsaid(commands.without(line, shown), cursors)
 
     def unsaid(self, text: str, cursors: Iterable[int]) -> str:
         """Explain which address in a text the user did not give; "" if there is none."""
@@ -173,10 +195,12 @@ class BatchEvidence:
         wrong = next((one for one in found if not any(one in said for said in mine)), "")
         return f"the user did not give the address {quoted(wrong)}" if wrong else ""
 
-    def commands(self, cursors: Iterable[int]) -> list[str]:
-        """Return the commands of the agent's tool calls that lines of these entries cite."""
-        rows = [line for cursor in cursors if cursor in self.heard for _, line in self.heard[cursor].rows]
-        return [command for line in rows for command in line.ran]
+    def results(self, cursors: Iterable[int]) -> list[KeptMessage]:
+        """Return the tools' results that lines of these entries cite, in their order."""
+        return [one for each in self._of(cursors) for one in each.results]
+
+    def _of(self, cursors: Iterable[int]) -> list[Heard]:
+        return [self.heard[cursor] for cursor in sorted(cursors) if cursor in self.heard]
 
     def knows_voices(self, cursors: Iterable[int]) -> bool:
         """Return whether any of these entries names the speakers of its lines; those of other programs do not."""
@@ -226,8 +250,10 @@ def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool
     """
     rows = tuple((text, _counted(line, owners, group=group)) for text, line in entry.rows())
     places = {place for _, line in rows if line.voice in ("user", "other", "pasted", None) for place in line.cites}
-    found = messages.of(entry.session or "", places, entry.at, before=bool(entry.rereads)) if places else []
-    spoken = tuple(one for one in found if one.role == "user")
+    cites = {place for _, line in rows for place in line.cites}
+    found = messages.of(entry.session or "", cites, entry.at, before=bool(entry.rereads)) if cites else []
+    spoken = tuple(one for one in found if one.role == "user" and one.position in places)
+    results = tuple(one for one in found if one.role == "tool")
     several = any(line.voice == "other" for _, line in rows)
     said: list[OwnText] = []
     others: list[OwnText] = []
@@ -242,7 +268,7 @@ def hear(entry: Entry, messages: Messages, owners: Sequence[str], *, group: bool
             said.append(OwnText(quote, line.by))
         elif group and line.voice == "other" and quote and line.by:
             others.append(OwnText(quote, line.by))
-    return Heard(entry, rows, spoken, tuple(said), tuple(others))
+    return Heard(entry, rows, spoken, tuple(said), tuple(others), results)
 
 
 def _counted(line: EntryLine, owners: Sequence[str], *, group: bool) -> EntryLine:

@@ -20,7 +20,7 @@ from dream.dreaming.markup import FlawName, instructs, normative
 from dream.dreaming.scope import holds_path
 from dream.memory import MEMBERS, PRIVATE, like, place_of
 from dream.models import EntryLine, Finding, MemoryFile, Rejected
-from dream.provenance.commands import HOW_TO, in_backticks, without_backticks
+from dream.provenance.commands import HOW_TO, in_backticks, marked, without
 from dream.provenance.copied import LONGEST, folded, notes, points_at
 from dream.settings import Settings
 from dream.text import days
@@ -311,10 +311,8 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
         fact = _fact(line)
         source = evidence.source(fact, case.cursors)
         told = ("user", None, "other", "agent") if evidence.group else ("user", None)  # a group tells of itself
-        if evidence.ran(fact, case.cursors):  # the agent ran its commands; only the words around them are judged
-            fact = without_backticks(fact)
-            if reason := evidence.unsaid(fact, case.cursors):
-                return Verdict("held", "third-party", f"{reason}: {quoted(line)}")
+        if _is_how_to(line, case, protected) and evidence.ran(fact, case.cursors):
+            fact = without(fact, evidence.worked(fact, case.cursors))  # only the words around what worked are judged
         elif source.voice not in told and normative(fact):
             reason = f"it says what ought to be, and {_whose(source, evidence)}"
             return Verdict("held", "third-party", f"{reason}: {quoted(line)}")
@@ -326,13 +324,13 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
 
 
 def command(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """Require that a command below "How to" occurs in a successful tool call of the agent, or in the user's words."""
-    file, heading = case.edit.file, f"## {HOW_TO}"
-    if like(file) != "memory/MEMORY.md":
-        return None
-    for line in case.added:
-        about = (section(case.then.texts[file], line), *(section(protected.before[file], old) for old in case.gone))
-        if heading not in about and not any(one.heading == HOW_TO for one in case.findings):
+    """Require that a marked command worked as a whole in a call of the agent's, or is in the user's words.
+
+    Below "How to" no text of several words in backticks may be an output's alone either.
+    """
+    file = case.edit.file
+    for line in case.added if like(file) == "memory/MEMORY.md" else ():
+        if not marked(line) and not _is_how_to(line, case, protected):
             continue
         if reason := protected.evidence.unrun(line, sorted(case.cursors), case.gone):
             return Verdict("held", "command", reason)
@@ -342,6 +340,15 @@ def command(case: Case, protected: Protected, settings: Settings) -> Verdict | N
             if other := protected.elsewhere(file, part):
                 return Verdict("held", "command", f"the command {quoted(part)} names the project {other}")
     return None
+
+
+def _is_how_to(line: str, case: Case, protected: Protected) -> bool:
+    """Return whether a line is added below the heading for what worked, or replaces one that stood there."""
+    file, heading = case.edit.file, f"## {HOW_TO}"
+    if like(file) != "memory/MEMORY.md":
+        return False
+    about = (section(case.then.texts[file], line), *(section(protected.before[file], old) for old in case.gone))
+    return heading in about or any(one.heading == HOW_TO for one in case.findings)
 
 
 def reader(case: Case, protected: Protected, settings: Settings) -> Verdict | None:

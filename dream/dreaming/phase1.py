@@ -15,7 +15,7 @@ from dream.history import legacy
 from dream.llm import ChatMessage, Completion, Model
 from dream.memory import like
 from dream.models import Entry, Finding, MemoryFile
-from dream.provenance.commands import HOW_TO
+from dream.provenance.commands import HOW_TO, marked
 from dream.redact import redact
 from dream.settings import EMBEDDED
 from dream.text.safe import span
@@ -40,9 +40,9 @@ WAITING = 20  # newest findings pending review that phase 1 is shown
 COPY = (
     "These lines cannot be written, each for the reason below it. Answer with each of them again: a SOUL line copied "
     "word for word from one message of the user's (behind `>` in the history), a note in brackets in the talk's words; "
-    "a How to line with backticks round nothing but commands as the history has them, “…” round other code and errors, "
-    "and no address that only an output gives. Leave out what the user did not say and the agent did not run. If none "
-    "is left, answer [SKIP]:"
+    "a How to line with `$ ` before nothing but whole commands that worked, as the history has them, “…” round what an "
+    "output says, and no address that only an output gives. Leave out what the user did not say and the agent did not "
+    "run. If none is left, answer [SKIP]:"
 )
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
 Hear = Callable[[Entry], Heard]
@@ -231,15 +231,19 @@ def _line(finding: Finding, known: References, place: str) -> str:
 
 
 def _doubt(finding: Finding, evidence: BatchEvidence, files: Mapping[MemoryFile, str]) -> str | None:
-    """Say why a rule is no copy of the user's words, or a command none of a call's; None for all else."""
+    """Explain why a rule is no copy of the user's words, or a marked command none of a call's; None for all else."""
     if _is_rule(finding) and evidence.written(finding, files) is None:
         return evidence.doubt(finding.text, finding.entries)
-    unrun = finding.heading == HOW_TO and not finding.remove
-    return evidence.unrun(finding.text, finding.entries, (finding.line,)) or None if unrun else None
+    return evidence.unrun(finding.text, finding.entries, (finding.line,)) or None if _has_commands(finding) else None
 
 
 def _is_copy(finding: Finding) -> bool:
-    return _is_rule(finding) or (finding.heading == HOW_TO and not finding.remove)
+    return _is_rule(finding) or _has_commands(finding)
+
+
+def _has_commands(finding: Finding) -> bool:
+    told = finding.heading == HOW_TO or marked(finding.text)
+    return bool(told) and like(finding.file) == "memory/MEMORY.md" and not finding.remove
 
 
 def _is_rule(finding: Finding) -> bool:

@@ -274,7 +274,7 @@ def _identities(row: dict[str, Any], span: tuple[int, int] | None) -> tuple[str,
 
 
 def _line_row(line: EntryLine) -> dict[str, Any]:
-    row = {"cites": [*line.cites], "voice": line.voice, "quote": line.quote, "by": line.by, "ran": [*line.ran]}
+    row = {"cites": [*line.cites], "voice": line.voice, "quote": line.quote, "by": line.by}
     return {name: value for name, value in row.items() if value}
 
 
@@ -292,8 +292,7 @@ def _line(row: object) -> EntryLine:
         return UNKNOWN_LINE
     voice = row.get("voice")
     quote, by = (value if isinstance(value := row.get(name), str) else "" for name in ("quote", "by"))
-    ran = tuple(one for one in row["ran"] if isinstance(one, str)) if isinstance(row.get("ran"), list) else ()
-    return EntryLine(_numbers(row.get("cites")), voice if voice in VOICES else None, quote, by, ran)
+    return EntryLine(_numbers(row.get("cites")), voice if voice in VOICES else None, quote, by)
 
 
 def _numbers(found: object) -> tuple[int, ...]:

@@ -4,8 +4,8 @@ Cite, then check: the model ends each line with the numbers of its messages, `{1
 user's own words below a wish, a rule or a correction, after `>`. Code removes both from the text. A citation is valid
 if the messages exist and one of them contains a word of the line; else the one message that clearly says the line
 replaces it. The voice is that of the cited text which shares most words with the line: the user's own words, what they
-pasted, a tool's output, or the agent's answer if no person said any of it before. A line whose commands occur in the
-agent's own tool calls has the voice of the tool, and keeps these commands.
+pasted, a tool's output, or the agent's answer if no person said any of it before. A line that runs of the agent's own
+bear out has the voice of the tool.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from dream.models import EntryLine, Message, Voice
-from dream.provenance.commands import borne_out
+from dream.provenance.commands import bear_out
 from dream.provenance.copied import OwnText, copied, folded, points_at
 from dream.provenance.voice import CUT, own_text, typed_text
 from dream.text.words import content_words, without_said_on
@@ -105,12 +105,12 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
     words = content_words(without_said_on(plain))
     if not words:
         return plain, EntryLine()
-    ran, given = _ran(plain, given, messages)
+    shown, given = _with_runs(plain, given, messages)
     holding = [place for place in given if words & said_words(messages[place].content)]
     exact = _holds_exactly(plain, [messages[place].content for place in holding])
     places = (
         given
-        if ran or (holding and exact)
+        if shown or (holding and exact)
         else _matching(plain, messages) or holding or _with_answered(given, messages, words)
     )
     said: dict[Voice | None, dict[str, frozenset[str]]] = {}
@@ -125,23 +125,22 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
     if most == "agent" and not _from_elsewhere(words, messages) and (answer := _answer(given, messages, people)):
         return plain, EntryLine(tuple(sorted({*places, *given})), answer[0], by=answer[1])
     by = max(said.get(most, {"": frozenset()}).items(), key=lambda one: len(one[1]))[0]
-    voice = "tool" if ran and most not in ("user", "other") else most
-    return plain, EntryLine(tuple(sorted(places)), voice if number or places else None, by=by, ran=ran)
+    voice = "tool" if shown and most not in ("user", "other") else most
+    return plain, EntryLine(tuple(sorted(places)), voice if number or places else None, by=by)
 
 
-def _ran(line: str, given: list[int], messages: Mapping[int, Message]) -> tuple[tuple[str, ...], list[int]]:
-    """Return the commands of a line that occur in the agent's own tool calls, and the messages that support it then.
+def _with_runs(line: str, given: list[int], messages: Mapping[int, Message]) -> tuple[bool, list[int]]:
+    """Return whether runs of the agent's that a line cites bear it out, and the messages that support it then.
 
     Citing a call includes its result, and citing a result includes its call.
     """
     made = {call for place in given for call in messages[place].calls}
     results = [place for place, one in messages.items() if one.ran and (place in given or one.answers in made)]
-    ran = borne_out(line, [ran for place in sorted(results) if (ran := messages[place].ran)])
-    if not ran:
-        return (), given
+    if not bear_out(line, [ran for place in sorted(results) if (ran := messages[place].ran)]):
+        return False, given
     answered = {messages[place].answers for place in results} - {None}
     calling = [place for place, one in messages.items() if not answered.isdisjoint(one.calls)]
-    return ran, list(dict.fromkeys([*given, *results, *calling]))
+    return True, list(dict.fromkeys([*given, *results, *calling]))
 
 
 def _answer(

@@ -1,61 +1,159 @@
-"""Commands that an agent ran: those of a line that occur in its tool calls, and whether their results confirm it.
+"""Commands that an agent ran: a line of memory marks one as `$ make check`, and the agent's calls must bear it out.
 
-A line has a command in backticks, exactly as in the call. A single word in backticks may be a name or a path, which
-need not have been run. A command that only an output, a page or a file proposes is in no call of the agent, so it never
-counts as one that worked.
+What has the mark is a claim: one whole command of a call whose result is no error. All else in backticks is a setting,
+a name or a command that failed, and claims nothing; but where it has several words and only an output holds it, it may
+be a command that somebody else proposes. A command that only an output, a page or a file proposes is in no call of the
+agent, so it never counts as one that worked.
+
+tree-sitter takes commands apart, so that no part of a quoted text, a heredoc, a comment or a condition counts as one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from dream.models import CommandRun
-from dream.text.words import without_bullet
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
 
 HOW_TO = "How to"  # the heading of MEMORY.md below which these lines stand
-VAIN = "Tried in vain"  # so the summary's prompt has a line begin on what failed each time, in every language
+MARK = "$ "  # in backticks before a command that worked
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)\1(?!`)")
-_NAME = re.compile(r"(?!.*://)[^\s;&|<>$(){}'\"\\]+")
-_BEFORE, _AFTER = r"(?<![\w./:=@-])", r"(?![\w/:=@-]|\.\w)"  # where a word of a command begins and ends
+_BEFORE, _AFTER = r"(?<![\w./:=@-])", r"(?![\w/:=@-]|\.\w)"  # where words in a text begin and end
+# Nodes of the grammar: what only groups commands, what is between them, and what is no part of a command's words.
+_GROUPS = {"program", "list", "pipeline", "redirected_statement", "subshell", "compound_statement", "heredoc_redirect"}
+_ENCLOSED = {"subshell", "compound_statement"}
+_BETWEEN = {"&&", "||", "|", "|&", ";", "&", "\n"}
+_PIPES = {"|", "|&"}
+_BESIDE = {"comment", "file_redirect", "herestring_redirect", "heredoc_start", "heredoc_body", "heredoc_end"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """One pipeline of a call: the words of each of its commands, and the operator before it, "" for the first."""
+
+    after: str
+    commands: tuple[tuple[str, ...], ...]
 
 
 def in_backticks(line: str) -> list[str]:
-    """Return the texts in backticks in a line, with single blanks."""
-    return [" ".join(found[2].split()) for found in _CODE.finditer(line)]
+    """Return the texts in backticks in a line, without the mark of a command and with single blanks."""
+    return [text.removeprefix(MARK) for text in _spans(line)]
 
 
-def without_backticks(line: str) -> str:
-    """Return a line without the texts in backticks."""
-    return _CODE.sub(" ", line)
+def marked(line: str) -> list[str]:
+    """Return the commands in a line that are marked as having worked: `$ make check`."""
+    return [text.removeprefix(MARK) for text in _spans(line) if text.startswith(MARK)]
 
 
-def is_name(text: str) -> bool:
-    """Return whether a text is one word without shell characters: a name or a path, not a command with arguments."""
-    return _NAME.fullmatch(text) is not None
+def without(line: str, texts: Sequence[str]) -> str:
+    """Return a line without those of its texts in backticks."""
+    return _CODE.sub(lambda span: " " if " ".join(span[2].split()).removeprefix(MARK) in texts else span[0], line)
 
 
-def holds(command: str, part: str) -> bool:
-    """Return whether a command contains `part` as whole words."""
+def bear_out(line: str, runs: Sequence[CommandRun]) -> bool:
+    """Return whether runs show what a line says: a command in it worked, or it tells of a run that failed."""
+    return any(run.failed for run in runs) or any(worked(part, runs) for part in in_backticks(line))
+
+
+def holds(text: str, part: str) -> bool:
+    """Return whether a text contains `part` as whole words."""
     inside = f"{_BEFORE}{re.escape(part)}{_AFTER}"
-    return bool(part) and re.search(inside, " ".join(command.split())) is not None
+    return bool(part) and re.search(inside, " ".join(text.split())) is not None
 
 
-def are_known(line: str, commands: Iterable[str]) -> bool:
-    """Return whether a line has commands in backticks that all occur in `commands`; it may contain names too."""
-    known = tuple(commands)
-    told = {part: any(holds(command, part) for command in known) for part in in_backticks(line)}
-    return any(told.values()) and all(found or is_name(part) for part, found in told.items())
+def worked(command: str, runs: Sequence[CommandRun]) -> bool:
+    """Return whether the last of `runs`, in their order, whose call contains a command as a whole shows that it worked.
 
-
-def borne_out(line: str, runs: Sequence[CommandRun]) -> tuple[str, ...]:
-    """Return the commands in a line that calls hold, given as `runs` in their order; none where no result bears it out.
-
-    The last result of one of the commands is no error, or the last of all: a call of several commands fails where only
-    its last one did, and what runs after it shows that the others worked. Of what was tried in vain no result is fine.
+    Its result is no error. A call of several commands fails where only its last one did: the others worked if what was
+    run after it succeeded.
     """
-    found = {part: [run for run in runs if holds(run.command, part)] for part in in_backticks(line)}
-    last = [same[-1].failed for same in found.values() if same]
-    vain = without_bullet(line).startswith(VAIN)
-    shown = bool(last) and (False not in last if vain else not all([*last, runs[-1].failed]))
-    return tuple(part for part, same in found.items() if same) if shown else ()
+    found = [(place, is_last) for place, run in enumerate(runs) if (is_last := _ends(command, run.command)) is not None]
+    if not found:
+        return False
+    place, is_last = found[-1]
+    return not runs[place].failed or (not is_last and any(not run.failed for run in runs[place + 1 :]))
+
+
+def _spans(line: str) -> Iterator[str]:
+    return (" ".join(found[2].split()) for found in _CODE.finditer(line))
+
+
+def _ends(command: str, call: str) -> bool | None:
+    """Return whether a call ends with a command that it contains as a whole; None if it doesn't contain it.
+
+    What the command is piped into, and where its output goes, may be left out. A command after `||` runs only where the
+    one before it fails.
+    """
+    wanted, made = steps(command), steps(call)
+    if not wanted:
+        return None
+    for start in range(len(made) - len(wanted) + 1):
+        pairs = list(zip(wanted, made[start : start + len(wanted)], strict=True))
+        same = all(one.commands == other.commands[: len(one.commands)] for one, other in pairs)
+        if same and pairs[0][1].after != "||" and all(one.after == other.after for one, other in pairs[1:]):
+            return start + len(wanted) == len(made)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def steps(call: str) -> tuple[Piped, ...]:
+    """Return the pipelines that a call runs one after another; none if it can't be parsed."""
+    root = _parser().parse(call.encode("utf-8", "replace")).root_node
+    if root.has_error:
+        return ()
+    found: list[tuple[str, list[tuple[str, ...]]]] = []
+    between = ""
+    for part in _parts(root, ""):
+        if isinstance(part, str):
+            between = part if between in ("", ";") else between
+        elif between in _PIPES and found:
+            found[-1][1].append(part)
+            between = ""
+        else:
+            found.append((between or ";" if found else "", [part]))
+            between = ""
+    return tuple(Piped(after, tuple(commands)) for after, commands in found)
+
+
+def _parts(node: Node, before: str) -> Iterator[tuple[str, ...] | str]:
+    """Yield in their order the commands below a node, as words, and the operators between them.
+
+    A condition, a loop, a function and a negated command is one word: what is inside may not have run, or have failed.
+    So is a group behind an operator that decides whether it runs, or what it reads.
+    """
+    for child in node.children:
+        kind = child.type
+        if kind in _BETWEEN:
+            before = ";" if kind in ("&", "\n") else kind
+            yield before
+        elif kind in _BESIDE or not child.is_named:
+            continue
+        elif kind in _GROUPS and not (kind in _ENCLOSED and before in ("||", *_PIPES)):
+            yield from _parts(child, before)
+            before = ""
+        else:
+            yield _words(child)
+            before = ""
+
+
+def _words(node: Node) -> tuple[str, ...]:
+    parts = node.children if node.type in ("command", "declaration_command") else [node]
+    return tuple(_text(part) for part in parts if part.type not in _BESIDE)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter_bash  # here, so that only lines with commands pay for it
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))

@@ -168,11 +168,12 @@ class Turns:
         asked = self._waiting.pop(answers, None) if answers is not None else None
         given = parts.text(content)
         said = parts.answered(self._asked.pop(answers or "", ()), given)
-        whole = "" if said or answers in self._recalling else clean.said(given)
+        recalled = bool(said) or answers in self._recalling
+        whole = "" if recalled else clean.said(given)
         self._recalling.discard(answers or "")
         told = parts.cut(whole, self.options.tool_result_chars)
         ran = None
-        if asked is not None and asked.command:
+        if asked is not None and asked.command and not recalled:
             ran = CommandRun(asked.command, parts.failed(text=given) if failed is None else failed)
         tool = name or (asked.name if asked else None)
         message = self._message("tool", (told, whole), (given,), at, identity, tool, (), answers)

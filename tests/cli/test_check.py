@@ -76,7 +76,7 @@ def test_what_a_project_names_is_looked_up_in_its_working_copy(tmp_path: Path) -
     folder = made.root / "places/crumb"
     folder.mkdir(parents=True)
     (made.root / "places/places.toml").write_text(f'[p-7f3a91c2]\nname = "crumb"\npaths = ["{project}"]\n')
-    facts = ("The entry is `src/app.py`", "The old one was `src/gone.py`", "Run `just test`", "Run `just ship`")
+    facts = ("The entry is `src/app.py`", "The old one was `src/gone.py`", "Run `just test`", "Run `$ just ship`")
     ports = ("It listens on port 7391", "Metrics are on port 9100")
     (folder / "MEMORY.md").write_text("# Memory\n\n" + "".join(f"- {fact}\n" for fact in (*facts, *ports)))
     found = [one.reason.split(" is not")[0] for one in check.check(made, NOW).found if one.kind == "not there"]
