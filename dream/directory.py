@@ -362,7 +362,8 @@ class Workspace:
     ) -> str:
         """Return memory for an agent's system prompt, at most `tokens` long by `count` (None: the estimate).
 
-        The three files first, and the files of the `place` that it is given in; for a group chat only the rules that
+        The three files first, a line of a fact with what the user said later of the same where the small default
+        dreams, and the files of the `place` that it is given in; for a group chat only the rules that
         are not private, and its own files. Then what was not dreamt yet: the newest of it, in order; at the end what
         waits for review. With `session`, only what
         was said in that session or noted directly is shown of the latter. What stands in `beside`, a text that the
@@ -371,6 +372,7 @@ class Workspace:
         stands before that is the same for every query. With `as_of` all of it is as it was then; see `search`.
         """
         from dream.recall import context
+        from dream.recall.later import with_later
         from dream.text.tokens import estimate
 
         then = self.then(as_of) if as_of else None
@@ -398,6 +400,7 @@ class Workspace:
         texts = {file: text for file, text in texts.items() if not _only_began(file, text)}
         if beside:
             texts |= {file: context.unsaid(text, beside) for file, text in texts.items() if like(file) != "SOUL.md"}
+        texts = with_later(self, texts, scope, int(tokens * context.LATER_SHARE), count or estimate)
         undreamt = context.undreamt(self.history.backwards(), self.dream_cursor(), session, beside)
         told = (entry for entry in undreamt if scope.holds(entry.place))
         held = context.waiting(one for one in self.pending() if one.file and scope.shows(one.file))

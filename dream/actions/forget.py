@@ -46,6 +46,7 @@ from dream.versions.signs import Signs
 from dream.workspace import files, index
 from dream.workspace import format as workspace_format
 from dream.workspace.lock import run_lock
+from dream.workspace.runs import note_forgetting
 
 LARGEST = 10_000_000  # bytes of a file that isn't ours: above it, it isn't looked into
 MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
@@ -239,6 +240,7 @@ def _forget(
         workspace.history.index.remove()
         for other in machines(workspace):  # words of what other machines heard
             other.history.index.remove()
+        note_forgetting(workspace.private, now)
         _note(workspace, others)
         # 5. What clients read by themselves is written anew.
         left = (*native.refresh(workspace), *_left(workspace, needle))

@@ -39,6 +39,7 @@ RECALLED = "## From earlier conversations"
 # Guards that hold the user's own words only to ask first; other people's held words are shown to no agent.
 ASKING = ("person-line", "person-edit", "loss", "review")
 WAITING_SHARE = 0.2  # of the room, at most, for what waits
+LATER_SHARE = 0.2  # of the tokens, at most, for what the user said later of a line
 SPARE = 0.1  # share of a line's content words that may be missing in a line that says the same
 
 

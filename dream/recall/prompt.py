@@ -21,6 +21,7 @@ from dream.door import contents
 from dream.history import messages
 from dream.recall import CALL, TWICE, Hit, no_longer, of_message, spoken, window
 from dream.recall.context import with_recalled
+from dream.recall.later import is_unjudged, may_be_shown, pointer, told_later, without_pointer
 from dream.recall.search import EVERYTHING, RARE, Search, Wanted, plain, says
 from dream.recall.search_index import ENTRY, SearchIndex, caught_up
 from dream.recall.settled import HeldUntil, known_by, settled
@@ -168,8 +169,12 @@ def lines(  # noqa: PLR0913 - what is asked, of what, and beside what
     as_of: Then | None = None,
     scope: Scope = EVERYTHING,
     ended: HeldUntil | None = None,
+    may: Callable[[KeptMessage], bool] | None = None,
 ) -> list[str]:
-    """Return the hits for `prompt` that no `known` line repeats, cited, in at most `tokens` including the mark."""
+    """Return the hits for `prompt` that no `known` line repeats, cited, in at most `tokens` including the mark.
+
+    Behind what the user said stands what they said later of the same, if `may` tells that this may be shown.
+    """
     asked = _FENCED.sub(" ", prompt)[:CHARS]
     wanted = Wanted(asked, kinds=["message"], as_of=as_of, scope=scope)
     # Most messages have the common words of a prompt in their language, so only its rare words count.
@@ -186,12 +191,15 @@ def lines(  # noqa: PLR0913 - what is asked, of what, and beside what
     fresh = [hit for hit in telling if beside[hit] or not marks(hit.text) & ENDS_ASKING]
     if not fresh or not _is_about(fresh, search, found, asked):
         return []
+    said = {hit.text: hit.when.date() for hit in fresh if hit.when and hit.speaker in (None, "user") and not hit.until}
+    later = told_later(found, said, may) if may else {}
     shown, text = dict[Hit, str](), list[str]()
     for hit in fresh:
         longer = dict(shown)
         for one in (hit, *beside[hit]):
             room = FULLER * EXCERPT if one == hit and (not shown or tokens > TOKENS) else EXCERPT
-            longer.setdefault(one, _excerpt(one.text, search.weights, room) + no_longer(one))
+            after = pointer(later[one.text], one.text) if one.text in later else no_longer(one)
+            longer.setdefault(one, _excerpt(one.text, search.weights, room) + after)
         laid = _laid_out(longer, found)
         if count(with_recalled("", laid)) <= tokens:
             shown, text = longer, laid
@@ -219,8 +227,8 @@ def in_context(
 
     told = [frozenset(words) for line in known.splitlines() if (words := _numbers(line))]
     with caught_up(workspace.history) as index:
-        ended = settled(workspace)
-        return lines(index, entry, query, told, room, count=count, as_of=as_of, scope=scope, ended=ended)
+        ended, may = settled(workspace), may_be_shown(workspace, scope, as_of) if is_unjudged(workspace) else None
+        return lines(index, entry, query, told, room, count=count, as_of=as_of, scope=scope, ended=ended, may=may)
 
 
 def _beside(found: SearchIndex, hit: Hit) -> Iterator[Hit]:
@@ -307,7 +315,7 @@ def _excerpt(text: str, wanted: Collection[str], room: int) -> str:
 
 def _numbered(text: str) -> dict[str, list[int]]:
     """Return the words of each line as numbers, keyed by the line's number: the index holds no text."""
-    return {str(crc32(line.encode())): _numbers(line) for line in text.splitlines()}
+    return {str(crc32(without_pointer(line).encode())): _numbers(line) for line in text.splitlines()}
 
 
 def _numbers(line: str) -> list[int]:

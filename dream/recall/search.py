@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from dream.errors import ModelError, SettingsError, SpendingLimit
 from dream.memory import place_of
 from dream.recall import KINDS, MACHINES, Hit, HitKind, is_told, memory_lines, of_entry, of_message, spoken
+from dream.recall.later import NAMES, day_of, tell_the_same
 from dream.recall.search_index import (
     BY_SPEAKER,
     ENTRY,
@@ -59,7 +60,6 @@ from dream.text.words import (
     table,
     without_bullet,
     without_said_on,
-    words,
 )
 from dream.workspace.places import Scope
 
@@ -104,7 +104,7 @@ MEMORY = 2.0  # times as much, for a line of memory: somebody thought it worth k
 
 # How the hits are put in order.
 RARE, FIRST = 5, 5  # an exact word that no more than RARE documents hold is among the FIRST hits
-NEWEST = 6  # of the hits, among which a newer one precedes an older one with another value of the same. It needs
+NEWEST = 10
 INSIDE = 10  # hits of a range of days that the query names, before all others
 TOLD_WITHIN = timedelta(days=14)  # after such a range, in which people still tell of its days
 TOLD = 400  # messages that are read for the days that they name
@@ -115,7 +115,6 @@ SAME = 0.8  # of what that holds of the query's terms; or
 ANSWERS, CHANGES = 0.7, 0.5  # of the terms, where the user said both to an agent; and where the newer is a change
 ANSWERING = 0.3  # of the older one's score
 CHANGED = 0.55  # of both, where it says that something is no longer so
-NAMES = 20  # documents: a word in no more than these is a name, of a job or a tool that the user may have left
 MARGIN = 4  # times as many hits as are wanted, among which unlike ones are looked for
 
 PATIENCE = 10.0  # seconds for the vector of a query
@@ -208,7 +207,7 @@ class Search:
 
     def _changed(self, line: str) -> date | None:
         """Return the day of a line's last change: that in brackets at its end, or the one that git knows."""
-        return _day_of(line) or (self._ended.changed(line) if self._ended else None)
+        return day_of(line) or (self._ended.changed(line) if self._ended else None)
 
     @cached_property
     def _named(self) -> tuple[list[list[Range]], int]:
@@ -349,11 +348,11 @@ class Search:
         same, so there the later has to say nearly the same of another value.
         """
         best = list(found[:NEWEST])
-        held = {hit: self.weights.keys() & set(terms(hit.text)) for hit in best}
+        held = {hit: self._all.keys() & set(terms(hit.text)) for hit in best}
         said = {hit: content_words(hit.text) for hit in best}
 
         def about(terms: Collection[str]) -> float:
-            return sum(self.weights[term] for term in terms)
+            return sum(self._all[term] for term in terms)
 
         def replaces(new: Hit, old: Hit) -> bool:
             if _speaker(new) != _speaker(old) or (new.session == old.session and new.session is not None):
@@ -365,6 +364,7 @@ class Search:
             if _speaker(new) == "user":
                 changed = holds_any("tells_change", new.text)
                 answers = about(held[new] & held[old]) >= (CHANGES if changed else ANSWERS) * about(held[old]) > 0
+                answers = answers or (new.score >= CHANGES * old.score and tell_the_same(new.text, old.text, self._all))
                 value = changed or any(map(is_hard, said[new] - said[old]))
                 return answers and value and new.when.date() > old.when.date() and new.score >= ANSWERING * old.score
             changed = holds_any("tells_change", new.text)
@@ -792,17 +792,6 @@ def _once(found: Iterable[Hit], limit: int, rare: Collection[str]) -> list[Hit]:
         if len(shown) == limit:
             break
     return shown
-
-
-def _day_of(line: str) -> date | None:
-    """Return the day in brackets at the end of a line of memory, on which it was said."""
-    told = words(line[len(without_said_on(line)) :])
-    year = next((word[1:] for word in told if re.fullmatch(r"@\d{4}", word)), None)
-    day = next((word[1:] for word in told if re.fullmatch(r"@\d\d-\d\d", word)), None)
-    try:
-        return date.fromisoformat(f"{year}-{day}") if year and day else None
-    except ValueError:
-        return None
 
 
 def _speaker(hit: Hit) -> str | None:

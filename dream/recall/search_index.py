@@ -205,6 +205,15 @@ class SearchIndex:
             documents[number]._replace(score=score, held=own) for score, number, own in found if number in documents
         ]
 
+    def holding(self, terms: Sequence[str]) -> dict[str, list[Found]]:
+        """Return the messages that hold each of the terms, which have to be rare."""
+        places = {
+            term: [part * PART + place for part, some in parts.items() for place in some]
+            for term, parts in self._places(terms, MESSAGE).items()
+        }
+        documents = {one.number: one for one in self.numbered({at for some in places.values() for at in some})}
+        return {term: [documents[at] for at in some if at in documents] for term, some in places.items()}
+
     def _places(self, terms: Sequence[str], kind: int) -> dict[str, dict[int, Sequence[int]]]:
         """Return the positions, in each part, of the documents that contain each of the terms."""
         found: dict[str, dict[int, Sequence[int]]] = {term: {} for term in terms}

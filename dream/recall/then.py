@@ -13,6 +13,7 @@ from dream.recall import get
 from dream.versions import CURSOR, is_archive, is_memory
 from dream.versions.trace import facts
 from dream.workspace.files import number
+from dream.workspace.runs import forgettings
 
 if TYPE_CHECKING:
     from dream.directory import Workspace
@@ -92,13 +93,18 @@ def then(workspace: Workspace, named: str, now: datetime) -> Then:
 
 
 def untold(workspace: Workspace, then: Then) -> str:
-    """Say what can't be told of a moment: all before memory began, and what was taken back since; or ""."""
+    """Say what can't be told of a moment: all before memory began, what was taken back or forgotten since; or ""."""
     if then.sha is None:
         began = workspace.git.git.run("log", "--max-parents=0", "--format=%cs", "HEAD", "--").decode().split()
         return f"What was known then can't be told: memory here begins on {min(began)}." if began else ""
     back = sum(one.at > then.at and not one.removal for one in workspace.rejected())
     facts = "a fact that you took back" if back == 1 else f"{back} facts that you took back"
-    return f"It can't be told of {facts} since then: that is shown of no day." if back else ""
+    told = [f"It can't be told of {facts} since then: that is shown of no day."] if back else []
+    forgotten = [at for at in forgettings(workspace.private) if at > then.at]
+    if forgotten:
+        days = f"on {forgotten[0]:%-d %B %Y}" if len(forgotten) == 1 else f"{len(forgotten)} times since then"
+        told.append(f"`dream forget` removed something {days}: whether it was known then can't be told.")
+    return " ".join(told)
 
 
 def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], int], scope: Scope) -> str:
@@ -108,6 +114,7 @@ def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], 
     """
     from dream.memory import TEMPLATES
     from dream.recall import context
+    from dream.recall.later import with_later
     from dream.recall.search import is_taken_back, taken_back
 
     rejected, over = taken_back(workspace), then.restored_over(workspace)
@@ -124,6 +131,7 @@ def block(workspace: Workspace, then: Then, tokens: int, count: Callable[[str], 
         if not began.issuperset(rows)
     }
     said = (entry for entry in workspace.history.backwards() if then.has(entry.when) and scope.holds(entry.place))
+    texts = with_later(workspace, texts, scope, int(tokens * context.LATER_SHARE), count, then)
     return context.block(texts, context.undreamt(said, then.cursor()), tokens, count)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "runs.jsonl"
 OLDER = "runs.1.jsonl"
+FORGETTINGS = "forgettings.jsonl"
 LARGEST = 1 << 20  # bytes; then the file becomes the older one, and the one before that goes
 
 
@@ -71,6 +73,22 @@ def last(private: Path, count: int = 1) -> list[RunRecord]:
     """Return the newest `count` records, newest first; raises WorkspaceError."""
     rows = chain.from_iterable(Records(private / name).backwards() for name in (FILE_NAME, OLDER))
     return list(islice(filter(None, map(_parse, rows)), count))
+
+
+def note_forgetting(private: Path, now: datetime) -> None:
+    """Record that something was forgotten, and nothing of what it was; raises WorkspaceError."""
+    path = private / FORGETTINGS
+    with explained("written", path):
+        Records(path).add({"at": now.isoformat()})
+
+
+def forgettings(private: Path) -> list[datetime]:
+    """Return when something was forgotten, newest first; raises WorkspaceError."""
+    found = list[datetime]()
+    for row in Records(private / FORGETTINGS).backwards():
+        with suppress(KeyError, TypeError, ValueError):
+            found.append(datetime.fromisoformat(row["at"]).astimezone(UTC))
+    return found
 
 
 def _parse(row: dict[str, Any]) -> RunRecord | None:

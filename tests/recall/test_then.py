@@ -9,6 +9,7 @@ import pytest
 
 from dream import pipeline
 from dream.actions import drop
+from dream.actions.forget import forget
 from dream.actions.restore import restore
 from dream.directory import Workspace
 from dream.errors import UsageError
@@ -108,3 +109,8 @@ def test_before_memory_began_nothing_can_be_told_and_afterwards_nothing_is_an_an
     assert "Nothing of what is kept says that." in called(root, "search", "amplifier", "--as-of", after).out
     drop.drop(workspace, drop.named(workspace, "215"), now=FIRST + timedelta(days=20))
     assert "a fact that you took back since then" in workspace.untold(after)
+    assert "forget" not in workspace.untold(after)
+    forget(workspace, "Crown amplifier", now=FIRST + timedelta(days=21))
+    told = called(root, "search", "amplifier", "--as-of", after)
+    assert "`dream forget` removed something on 23 October 2026: whether it was known then can't be told." in told.err
+    assert "forget" not in workspace.untold("2026-10-24")
