@@ -33,7 +33,7 @@ _COMMANDS = ("command", "cmd")  # arguments that hold what a shell is given
 # the first or last line of its text.
 _FAILED, _WORKED = ("is_error", "isError"), ("success", "resultOk")
 _STATUS = ("exit_code", "exitCode", "exit")
-_ERRORS = ("error", "failed", "cancelled")
+_ERRORS = ("error", "failed", "cancelled", "rejected")
 _EXITED = re.compile(r"<?(?:process )?(?:exit code|exited with(?: exit)? code):? (-?\d+)>?", re.IGNORECASE)
 _TEXTS = {"text", "input_text", "output_text", "markdown", "audio_transcription", "refusal"}
 _CALLS = {"tool_use", "toolCall", "tool-call", "tool_call", "function_call", "server_tool_use", "mcp_tool_use"}

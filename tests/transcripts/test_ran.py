@@ -10,6 +10,7 @@ import pytest
 
 from dream.models import CommandRun
 from tests.transcripts.reading import document, lines, read
+from tests.transcripts.test_clients import key_value
 
 BASH = {"id": "c", "name": "bash"}
 
@@ -64,6 +65,28 @@ def copilot(success: bool, content: str) -> list[object]:
     ]
 
 
+def letta(ok: bool) -> list[object]:
+    call = {"kind": "tool_call", "name": "Bash", "argsText": '{"command": "make"}', "source_line_id": "c"}
+    said = {"kind": "user", "text": "go", "captured_at": "2026-11-22T01:12:00Z", "source_line_id": "u"}
+    return [said, call | {"resultText": "x", "resultOk": ok, "captured_at": "2026-11-22T01:12:00Z"}]
+
+
+def hermes(content: str) -> Any:
+    call = {"id": "c", "function": {"name": "terminal", "arguments": '{"command": "make"}'}}
+    rows = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": content}]
+    return {"session": {"id": "s"}, "messages": [row | {"id": n, "session_id": "s"} for n, row in enumerate(rows)]}
+
+
+def nanobot(content: str) -> list[object]:
+    return [{"_type": "metadata", "key": "cli:direct"}, *openai(content)]
+
+
+def cursor(result: dict[str, Any], **more: object) -> Any:
+    tool = {"toolCallId": "c", "name": "run_terminal_command_v2", "status": "completed", "params": {"command": "make"}}
+    bubble = {"type": 2, "bubbleId": "b", "toolFormerData": tool | {"result": json.dumps(result)} | more}
+    return {"composerData:s": {"composerId": "s", "conversation": [bubble]}}
+
+
 @pytest.mark.parametrize(
     ("value", "failed"),
     [
@@ -88,9 +111,28 @@ def copilot(success: bool, content: str) -> list[object]:
         (gemini("success", "x"), None),
         (copilot(True, "x\n<exited with exit code 1>"), True),
         (copilot(True, "x"), False),
+        (letta(True), False),
+        (letta(False), True),
+        (hermes('{"output": "x", "exit_code": 0, "error": null}'), False),
+        (hermes('{"output": "x", "exit_code": 2}\n\n[Tool loop warning: repeated; count=3; stop]'), True),
+        (hermes('{"error": "blocked", "guardrail": {}}'), True),
+        (nanobot("x\n\nExit code: 0"), False),
+        (nanobot("STDERR:\nx\n\nExit code: 2"), True),
+        (nanobot("Error: Command timed out after 60 seconds"), True),
+        (nanobot("x"), None),
+        (cursor({"output": "x", "exitCode": 0, "rejected": False}), False),
+        (cursor({"output": "x", "exitCode": 1}), True),
+        (cursor({"output": "x"}, additionalData={"status": "error"}), True),
+        (cursor({"rejected": True}, additionalData={"status": "rejected"}), True),
     ],
 )
 def test_whether_a_command_failed_is_read_of_every_client(tmp_path: Path, value: Any, failed: bool | None) -> None:
     path = tmp_path / "session.jsonl"
-    pairs, _ = read(lines(path, *value) if isinstance(value, list) else document(path, value))
+    if "composerData:s" in value:
+        path = key_value(tmp_path / "state.vscdb", **value)
+    elif isinstance(value, list):
+        lines(path, *value)
+    else:
+        document(path, value)
+    pairs, _ = read(path)
     assert [message.ran for _, message in pairs if message.role == "tool"] == [CommandRun("make", failed)]

@@ -116,7 +116,8 @@ def _messages(bubble: Json, turns: Turns) -> Iterator[Message]:
     given = parts.first(tool, "rawArgs", "params")
     asked = call({"id": parts.key(tool, "toolCallId"), "name": tool["name"], "input": given})
     told = parts.opened(tool.get("result"))
-    failed = parts.failed(*([told] if isinstance(told, dict) else []), tool)
+    # Of a command that failed or that the user rejected, the call itself is "completed".
+    failed = parts.failed(*([told] if isinstance(told, dict) else []), parts.table(tool, "additionalData"), tool)
     yield from turns.called(asked, tool.get("result"), text=text, at=at, identity=identity, failed=failed)
 
 

@@ -16,6 +16,7 @@ from dream.transcripts.turns import Options, Turns, role
 
 _MARKS = {"observed", "finish_reason", "tool_name", "active", "reasoning_content"}
 _JSON = "\0json:"  # prefix of content that is not plain text
+_WARNING = "\n\n[Tool loop "  # what it adds behind the JSON of a result, where a call repeats itself
 _SILENT = ("cron", "subagent", "delegate")  # sources of sessions without a user
 
 
@@ -89,7 +90,7 @@ def _messages(row: Json, turns: Turns) -> Iterator[Message]:
     if isinstance(content, str) and content.startswith(_JSON):
         content = parts.opened(content.removeprefix(_JSON))
     asked = {"tool_calls": parts.opened(row.get("tool_calls"))}
-    told = parts.opened(content)
+    told = parts.opened(content.rpartition(_WARNING)[0] or content if isinstance(content, str) else content)
     yield from turns.told(
         who,
         content,
@@ -98,8 +99,14 @@ def _messages(row: Json, turns: Turns) -> Iterator[Message]:
         name=parts.text_of(row, "tool_name") if who == "tool" else person,
         calls=[call(block) for block in parts.tables(asked, "tool_calls")],
         answers=parts.key(row, "tool_call_id"),
-        failed=parts.failed(told) if isinstance(told, dict) else None,
+        failed=_failed(told) if isinstance(told, dict) else None,
     )
+
+
+def _failed(told: Json) -> bool | None:
+    """Return whether a result is an error: by its exit code; a call that was blocked has only an error."""
+    failed = parts.failed(told)
+    return True if failed is None and parts.text_of(told, "error") else failed
 
 
 HERMES = Reader("hermes", _recognises, _read, (Place(".hermes", "state.db", "HERMES_HOME"),), title="Hermes")

@@ -19,6 +19,8 @@ from dream.transcripts.turns import SOMEBODY, Options, Turns, role
 
 # Channels without a user: scheduled runs, sub-agents, and the dreaming of nanobot itself.
 _SILENT = ("cron", "heartbeat", "subagent", "system", "dream")
+# How its shell tool begins where a command was blocked, timed out or could not be started: there is no exit code then.
+_UNRUN = ("Error: Command ", "Error executing command: ")
 # How a channel writes the id of a group, and a key with one; behind it a key may name a thread or a member.
 GROUPS = {
     "dingtalk": (r"group:[^:]+", "dingtalk:group:cidA1b2==:manager7"),
@@ -71,9 +73,14 @@ def _read(source: Source, options: Options) -> Iterator[Said]:
             name=parts.text_of(row, "name") or person or (SOMEBODY if turns.chat and who == "user" else None),
             calls=[call(block) for block in parts.tables(row, "tool_calls")],
             answers=parts.key(row, "tool_call_id"),
-            failed=parts.failed(row),
+            failed=True if _unrun(row.get("content")) else parts.failed(row),
         ):
             yield session, replace(message, summarised=done)
+
+
+def _unrun(content: object) -> bool:
+    """Return whether a tool says of a command that it did not run or end: then it gives no exit code."""
+    return isinstance(content, str) and content.startswith(_UNRUN)
 
 
 def _summarised(value: object, source: Source) -> int:
