@@ -18,7 +18,7 @@ from dream.provenance import commands
 from dream.provenance.citations import said_words
 from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, found_words, points_at, without_notes
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
-from dream.provenance.voice import names_source, own_text
+from dream.provenance.voice import names_source, own_text, typed_text
 from dream.text.safe import quoted
 from dream.text.words import content_words, without_bullet, without_said_on
 
@@ -179,12 +179,13 @@ class BatchEvidence:
         shown = self.worked(line, cursors, beside)
         if wrong := next((part for part in commands.marked(line) if part not in shown), ""):
             return f"no call of the agent's that worked holds the whole of {quoted(wrong)}, nor do the user's words"
-        results = self.results(cursors)
-        given = [one.text for one in results] + [one.text for each in self._of(cursors) for one in each.messages]
-        made = [one.ran.command for one in results if one.ran]
-        for part in commands.in_backticks(line):
-            proposed = any(commands.holds(text, part) for text in given)
-            if proposed and " " in part and part not in shown and not any(commands.holds(one, part) for one in made):
+        results, spoken = self.results(cursors), [one.text for each in self._of(cursors) for one in each.messages]
+        given = [*(one.text for one in results), *spoken]
+        own = [*(one.ran.command for one in results if one.ran), *map(typed_text, spoken)]
+        for part in (one for one in commands.in_backticks(line) if " " in one and one not in shown):
+            if any(commands.holds(text, part) for text in given) and not any(
+                commands.holds(text, part) for text in own
+            ):
                 return f"only an output or a pasted text holds {quoted(part)}"
         return self.unsaid(commands.without(line, shown), cursors)
 

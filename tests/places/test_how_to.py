@@ -217,6 +217,13 @@ def test_what_the_user_says_to_run_needs_no_run_and_a_name_is_no_command(agent: 
     assert agent.lines() == ["- The tests run with `$ make check`, the settings stand in `.env`"]
 
 
+def test_what_the_user_reports_to_be_run_may_stand_as_code_but_not_as_a_command_that_worked(agent: Agent) -> None:
+    line = "Releases go out with `pnpm release:live`, by Svenja alone"
+    agent.works(("user", "Svenja says to run pnpm release:live"), summary=f"- {line} {{0}}")
+    agent.dreams(f"[MEMORY/How to] {line} {{1}}")
+    assert agent.lines() == [f"- {line}"]
+
+
 def test_a_secret_another_project_and_what_the_reader_doubts_wait_with_their_reasons(agent: Agent) -> None:
     other = agent.home / "work" / "loaf"
     agent.works(("user", "Loaf is our bread shop"), summary="- Loaf is a bread shop {0}", at="loaf")
