@@ -17,16 +17,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import orjson
 
 from dream.actions import forget, shared_places, signed
-from dream.actions.membership import Other, SyncMember, drawn, free, note
+from dream.actions.membership import Other, SyncMember, drawn, free, key_hint, note
 from dream.actions.outgoing import FoldState, Outgoing, counted
 from dream.directory import Workspace
 from dream.errors import GitError, UsageError, WorkspaceError
 from dream.memory import TEMPLATES, place_of
 from dream.recall import MACHINES
+from dream.recall.others import machines
 from dream.settings import Settings
 from dream.text.safe import clean
 from dream.versions import is_memory, lines, log, read_memory, shared, transaction
@@ -77,6 +79,7 @@ class Exchange:
     remote: Remote
     now: datetime
     takes: bool
+    unsends: bool
     problems: list[str] = field(default_factory=list)
     _authors: lines.Authors = field(default_factory=lines.Authors)
     _found: dict[tuple[str, str], Branch] = field(default_factory=dict)
@@ -99,12 +102,18 @@ class Exchange:
         author: Author = lambda file, text, came: self._author(named.path(file), text, came)  # noqa: E731
         made = [] if is_untouched else derive(base, named.shared(texts), self.member.machine, author)
         seen = {**before.seen, self.member.machine: max(_highest(made), _highest(own.ops if own else ()))}
-        sends = Outgoing(self.workspace, self.settings, self.branches, self.now)
+        sends = Outgoing(self.workspace, self.settings, self.branches, self.now, self.unsends)
         sha, sent = sends.written(self.member, own, made, replace(before, seen=seen), self._signs)
         own = self._read(self.member.machine, sha)
         # 4. All that is known now is one memory.
         taken = self._taken_in(listed, known) if self.takes else known
         self._places_taken_in(taken)
+        if not self.settings.sync_messages and shared.is_spoken(own):
+            where = ", ".join([self.remote.url, *(one.name for one in taken.values())])
+            self.problems.append(
+                f"What was said word for word before sync_messages = false is still on {where}: `dream sync --unsend` "
+                "takes it off there."
+            )
         everybody = {**taken, self.member.machine: own}
         after, folded, waiting = self._folded(everybody, before)
         lost = sorted(folded.lost - base.lost, key=lambda one: (one.file, one.kept, one.lost))
@@ -206,9 +215,10 @@ class Exchange:
         if not signs:
             return refs
         if not us.key:
+            hint = key_hint(us, (self._read(*one) for one in there))
             self.problems.append(
-                f"{counted(len(signs), 'text')} forgotten elsewhere can't be recognised here: this machine has no key "
-                "of the memory; `dream sync --trust NAME` asks for it."
+                f"{counted(len(signs), 'text was', 'texts were')} forgotten elsewhere, and this machine has no key of "
+                f"the memory to recognise what to forget here: {hint}."
             )
             return refs
         self._signs = Signs(bytes.fromhex(us.key), signs)
@@ -339,7 +349,10 @@ class Exchange:
         if sealing - {*self.member.sealing}:
             self.member = replace(self.member, sealing=tuple(sorted({*self.member.sealing, *sealing})))
             note(self.workspace, self.member)
-        self.branches.move({KNOWN + one: branch.sha for one, branch in taken.items() if branch != known.get(one)})
+        new = {one: branch.sha for one, branch in taken.items() if branch != known.get(one)}
+        if not all(self.branches.is_ancestor(known[one].sha, sha) for one, sha in new.items() if one in known):
+            cleaning.note_dirty()  # a branch was written anew, without what was forgotten
+        self.branches.move({KNOWN + one: sha for one, sha in new.items()})
         files.checkpoint("after branches are taken in")
         return taken
 
@@ -499,7 +512,12 @@ class Exchange:
         folder = self.workspace.memory / MACHINES / branch.machine
         came = 0
         files.keep_out(self.workspace.memory / MACHINES)
-        was_whole = before is not None and files.read_note(folder / "machine.json").get("sha") == before.sha
+        for place in (folder, folder / "messages"):
+            files.sweep(place)
+        told = files.read_note(folder / "machine.json")
+        was_whole = before is not None and told.get("sha") == before.sha
+        if branch.info.get("spoken") is False and told and told.get("spoken") is not False:
+            self._unsaid(branch, folder)
         for name, prefix in (
             ("history.jsonl", shared.HISTORY),
             *((f"{one}jsonl", one) for one in shared.months(branch.listed)),
@@ -514,8 +532,18 @@ class Exchange:
                 files.replace_file(path, there + b"".join(rows))
                 came += len(rows) * (prefix == shared.HISTORY)
         files.checkpoint("before a machine's history is noted as whole")
-        files.write_note(folder / "machine.json", {"name": branch.name, "sha": branch.sha}, durable=False)
+        told = {"name": branch.name, "sha": branch.sha, "spoken": branch.info.get("spoken", True)}
+        files.write_note(folder / "machine.json", told, durable=False)
         return came
+
+    def _unsaid(self, branch: Branch, folder: Path) -> None:
+        """Drop what another machine has said word for word from beside ours: it has taken that back."""
+        for path in sorted((folder / "messages").glob("*.jsonl")):
+            with files.explained("removed", path):
+                path.unlink()
+        files.replace_file(folder / "history.jsonl", shared.content(self.branches, branch, shared.HISTORY))
+        for other in machines(self.workspace):
+            other.history.index.remove()
 
 
 def _is_as_made(texts: Mapping[str, str]) -> bool:

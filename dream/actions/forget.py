@@ -53,6 +53,7 @@ MOST_FILES = 10_000  # of the workspace that aren't ours are looked into
 
 _OTHERS = {"run.lock", "history.lock", "runs.lock", UNDONE}  # nothing in them is to be scrubbed
 _OTHERS |= {index.LOCK, *index.NAMES}  # and the index goes as a whole
+_FOLLOWED = "signs "  # what a forgetting is of that another machine began, with the name of its signs
 _RUNS = re.compile(r"runs(\.\d+)?\.jsonl")
 _FINDING = re.compile(r"^    applied(?: \(.*?\))?: \[[^\]]+\] (.*) \{[\d,]+\}$", re.MULTILINE)
 
@@ -153,11 +154,12 @@ def obey(workspace: Workspace, signs: Signs, *, now: datetime) -> tuple[str, ...
     for data in (*ours, *rewrite.contents(workspace.git.git)):
         for text, whole in signs.found(data).items():
             texts[text] = texts.get(text, False) or whole
-    if not texts:
+    begun = next((one for one in unfinished(workspace) if one.what.startswith(_FOLLOWED)), None)
+    if not texts and begun is None:  # of one that was cut short the texts may be gone already, and old versions not
         return ()
     every = (one.text for one in (*statements(workspace), *earlier(workspace)))
     needle = Needle([*signed.holding(texts, every), *texts])
-    name = f"signs {signs.name}"  # one that was cut short is known by it
+    name = begun.what if begun else f"{_FOLLOWED}{signs.name}"
     done = _forget(workspace, lambda: _Sought(name, needle, followed=True), dry_run=False, now=now, locked=True)
     return () if done.whole else done.remains
 
@@ -269,7 +271,8 @@ def _everywhere(workspace: Workspace, done: Forgotten, *, now: datetime, locked:
         left = f"{us.url} and the other machines hold it until the next `dream sync`: {error}"
         return replace(done, remains=(left, *done.remains), whole=False)
     unclean = tuple(f"{us.url} still holds it, in what {name} wrote" for name in synced.unclean)
-    return replace(done, remains=(*synced.problems, *unclean, *done.remains), whole=done.whole and not unclean)
+    whole = done.whole and not unclean and us.key != ""
+    return replace(done, remains=(*synced.problems, *unclean, *done.remains), whole=whole)
 
 
 def _taken_up(workspace: Workspace, sought: _Sought) -> _Sought:
@@ -483,7 +486,10 @@ def _on_machines(workspace: Workspace) -> Iterator[str]:
     if (us := membership.member(workspace)) is not None and us.key:
         yield "the other machines forget it at their next sync; the host may keep it in forks, pull requests or backups"
     elif us is not None:
-        yield "what was synced stays on the remote and on the other machines: this machine has no key of the memory yet"
+        yield (
+            "what was synced stays on the remote and on the other machines: this machine has no key of the memory; "
+            f"{membership.key_hint(us, membership.others(workspace))}, and forget it there too"
+        )
 
 
 def _in_clients_files(workspace: Workspace, needle: Needle) -> Iterator[str]:

@@ -208,22 +208,30 @@ def named(workspace: Workspace, name: str) -> Branch:
     raise UsageError(f"No other machine of this memory is called {name!r}; there is {there}.")
 
 
-def accept(workspace: Workspace, name: str, key: str, *, now: datetime) -> SyncMember:
+def key_hint(us: SyncMember, others: Iterable[Branch]) -> str:
+    """Say how this machine gets the memory's key from one of the others that has it."""
+    known = sorted(others, key=lambda one: (remotes.SEAL not in one.listed, one.machine not in us.accepted))
+    name = known[0].name if known else "NAME"
+    return f"type `dream sync --trust {name}` here, with the key that `dream sync --trust {us.name}` shows on {name}"
+
+
+def accept(workspace: Workspace, name: str, key: str, *, now: datetime) -> tuple[SyncMember, bool]:
     """Obey a machine from the next sync on; `key` is the memory's, "" where it is known here or nobody has it.
 
-    Raises UsageError where the key does not fit the machine's seal.
+    Return the membership, and whether that machine has the key, as far as is known here. Raises UsageError where the
+    key does not fit the machine's seal.
     """
     with run_lock(workspace.private, "dream sync", now=now):
         one, us = named(workspace, name), member(workspace)
         assert us is not None, "who knows another machine is a member"
         if key and not us.key:
             us = replace(us, key=key)
-            branches = Branches(workspace.private)
-            if not shared.read(branches, one.machine, one.sha, bytes.fromhex(key)).is_sealed:
+            one = shared.read(Branches(workspace.private), one.machine, one.sha, bytes.fromhex(key))
+            if not one.is_sealed:
                 raise UsageError(f"That is not the key by which {one.name} seals what it writes; nothing was accepted.")
         us = replace(us, accepted=tuple(sorted({*us.accepted, one.machine})))
         note(workspace, us)
-        return us
+        return us, one.is_sealed
 
 
 def drawn() -> str:

@@ -54,24 +54,28 @@ class FoldState:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """The workspace and the branches, as of one pass of a sync."""
+    """The workspace and the branches, as of one pass of a sync.
+
+    If it `unsends`, our branch is written anew without what was said word for word.
+    """
 
     workspace: Workspace
     settings: Settings
     branches: Branches
     now: datetime
+    unsends: bool = False
 
     def written(
         self, us: SyncMember, own: Branch | None, made: Sequence[Op], state: FoldState, signs: Signs
     ) -> tuple[str, int]:
         """Write what is new to our branch; return its commit, and how many rows it has more."""
-        listed = own.listed if own else {}
+        listed = {path: blob for path, blob in own.listed.items() if not self._goes(path)} if own else {}
         info = own.info if own else {}
 
         def part(path: str) -> bytes:
             return self.branches.read([listed[path]])[0]
 
-        entries, reached = self.entries(info)
+        entries, reached = self.entries({} if self.unsends else info)
         sizes, messages = self._messages(own)
         changes: dict[str, bytes | None] = {**shared.grown(listed, shared.OPS, [*map(shared.op_row, made)], part)}
         changes |= shared.grown(listed, shared.HISTORY, entries, part)
@@ -84,9 +88,10 @@ class Outgoing:
             changes[shared.SIGNS] = rows(signs.all)
         is_same = own is not None and own.is_sealed == bool(us.key) and own.name == us.name
         is_for_same = own is None or shared.recipients(own) == self.settings.sync_encrypt
-        if not changes and own is not None and is_same and is_for_same:
+        if not changes and own is not None and is_same and is_for_same and not self.unsends:
             return own.sha, 0
-        if not is_for_same:  # who may read it has changed: it is written anew
+        spoken = self.settings.sync_messages or (own is not None and not self.unsends and shared.is_spoken(own))
+        if not is_for_same or self.unsends:  # who may read it has changed, or what: it is written anew
             changes = {**{path: part(path) for path in listed if path != remotes.SEAL}, **changes}
             listed, own = {}, None
         told = {
@@ -97,6 +102,7 @@ class Outgoing:
             **reached,
             "dreamt": self.workspace.dream_cursor(),
             "messages": sizes,
+            "spoken": spoken,
         }
         if self.settings.sync_encrypt:  # who can read this may have the key, too
             told |= {"recipients": self.settings.sync_encrypt, "key": us.key}
@@ -108,6 +114,10 @@ class Outgoing:
         sha = self.branches.write(us.machine, changes, parent, message, self.now, key=key, kept=listed)
         files.checkpoint("after our branch is written")
         return sha, len(made) + len(entries) + sum(map(len, messages.values()))
+
+    def _goes(self, path: str) -> bool:
+        """Return whether a file of our branch is not taken over when it is written anew."""
+        return self.unsends and path.startswith((shared.HISTORY, "messages/"))
 
     def entries(self, info: Mapping[str, Any]) -> tuple[list[bytes], dict[str, object]]:
         """Return the rows of history that our branch lacks, each sealed after the one before, and how far it is."""
@@ -123,7 +133,7 @@ class Outgoing:
 
         What it has is asked of the branch: a forgetting makes the file shorter.
         """
-        known = own.info.get("messages") if own else None
+        known = own.info.get("messages") if own and not self.unsends else None
         sizes = {str(month): shared.number(size) for month, size in known.items()} if isinstance(known, dict) else {}
         found: dict[str, list[bytes]] = {}
         if not self.settings.sync_messages:

@@ -85,7 +85,7 @@ class Cleaning:
         cleaned = _CleanBranch(self._branches, branch, self._signs)
         sha = branch.sha
         if cleaned.is_changed:
-            self._note({**self._looked, DIRTY: True}, durable=True)
+            self.note_dirty()
             files.checkpoint("before a branch is written anew")
             is_ours = branch.machine == self._us.machine
             if is_ours:
@@ -101,6 +101,10 @@ class Cleaning:
     def is_dirty(self) -> bool:
         """Return whether git keeps objects of branches as they were before."""
         return DIRTY in self._looked
+
+    def note_dirty(self) -> None:
+        """Note that git is about to keep objects of branches as they were before: `drop_old` deletes them."""
+        self._note({**self._looked, DIRTY: True}, durable=True)
 
     def clean_copies(self, now: datetime) -> None:
         """Clean every branch that was taken in, and our own."""

@@ -40,10 +40,12 @@ def sync(
     waits: bool = False,
     locked: bool = False,
     takes: bool = True,
+    unsends: bool = False,
 ) -> Synced:
     """Bring this machine's memory and that of the others together over the remote `url`.
 
-    Unless it `takes`, this machine's own is sent and no more: a night that began with a sync ends so.
+    Unless it `takes`, this machine's own is sent and no more: a night that began with a sync ends so. If it `unsends`,
+    what was said word for word is taken off the remote; `sync_messages` is false then.
 
     Raises GitError where the remote can't be reached or refuses, and what was not sent is sent the next time; Busy;
     WorkspaceError for a memory file that is not UTF-8. Memory is then as it was.
@@ -54,13 +56,14 @@ def sync(
         try:
             branches = Branches(workspace.private, waits=waits, recipients=settings.sync_encrypt)
             branches.age.check()
-            _cleaned(workspace, branches, known, now)
             remote = branches.remote(url)
-            if last.mark and last.mark == _mark(branches.listed(remote), begun):
+            branches.clear_locks(remote)
+            _cleaned(workspace, branches, known, now)
+            if not unsends and last.mark and last.mark == _mark(branches.listed(remote), begun):
                 done = Synced("nothing", remote.url, known.name, machines=last.machines, forgotten=last.forgotten)
             else:
                 with workspace.git.reading():
-                    done = _met(workspace, settings, branches, remote, now, takes)
+                    done = _met(workspace, settings, branches, remote, now, takes=takes, unsends=unsends)
         except DreamError as error:
             membership.missed(workspace, str(error), now)
             raise
@@ -82,14 +85,21 @@ def _cleaned(workspace: Workspace, branches: Branches, known: SyncMember, now: d
 
 
 def _met(
-    workspace: Workspace, settings: Settings, branches: Branches, remote: Remote, now: datetime, takes: bool
+    workspace: Workspace,
+    settings: Settings,
+    branches: Branches,
+    remote: Remote,
+    now: datetime,
+    *,
+    takes: bool,
+    unsends: bool,
 ) -> Synced:
     for _ in range(ROUNDS):
         transaction.recover(workspace)
         transaction.commit_hand_edits(workspace, now)
         known = member(workspace)
         assert known is not None, "it was noted before"
-        done = Exchange(workspace, settings, known, branches, remote, now, takes).run()
+        done = Exchange(workspace, settings, known, branches, remote, now, takes, unsends).run()
         if done is not None:
             signed.sent(workspace)
             return done

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--off", is_flag=True, help="Stop syncing; what is on the remote stays there.")
 @click.option("--trust", "trusted", metavar="NAME", help="Accept this machine's rules and removals here.")
 @click.option("--adopt", metavar="NAME", help="Dream here what this machine, now gone, did not dream.")
+@click.option("--unsend", is_flag=True, help="With sync_messages = false: take sent messages off the other side.")
 @click.option("-y", "--yes", is_flag=True, help="Agree to what is sent, without being asked.")
 @group.workspace
 @group.as_json
@@ -34,6 +35,7 @@ def sync_command(
     off: bool,
     trusted: str | None,
     adopt: str | None,
+    unsend: bool,
     yes: bool,
     directory: Path | None,
     as_json: bool,
@@ -71,6 +73,8 @@ def sync_command(
         _trusted(workspace, trusted, as_json) if trusted else _adopted(workspace, str(adopt), as_json)
         return
     wanted = address(url) if url else settings.sync
+    if unsend and settings.sync_messages:
+        raise UsageError("The next sync would send them again; first set sync_messages = false in dream.toml.")
     if not wanted:
         raise UsageError("No remote is set; name a git remote of your own: dream sync git@github.com:me/memory.git")
     us = membership.member(workspace)
@@ -83,7 +87,8 @@ def sync_command(
             from dream.actions.configure import set_values
 
             set_values(workspace.root, {"sync": wanted})
-    done = sync.sync(workspace, wanted, settings=settings, now=group.now(), waits=group.somebody_answers())
+    waits = group.somebody_answers()
+    done = sync.sync(workspace, wanted, settings=settings, now=group.now(), waits=waits, unsends=unsend)
     _show(workspace, done, as_json)
 
 
@@ -140,15 +145,16 @@ def _trusted(workspace: Workspace, name: str, as_json: bool) -> None:
         key = re.sub(r"[\s-]", "", typed).lower()
         if not membership.KEY.fullmatch(key):
             raise UsageError("That is no key: it has 32 digits from 0 to f.")
-    now = membership.accept(workspace, name, key, now=group.now())
+    now, has_key = membership.accept(workspace, name, key, now=group.now())
     shown = "-".join(re.findall("....", now.key))
     if as_json:
         output.emit({"accepted": one.name, "machine": one.machine, "key": shown})
         return
     output.say(f"{one.name} counts from the next sync on.", colour="green")
-    if now.key and not one.is_sealed:
+    if now.key and not has_key:
         output.say(
-            f"So that nobody else can write in its name, run there `dream sync --trust {now.name}`, with the key"
+            f"So that nobody else can write in its name, run there `dream sync --trust {now.name}`, with the key "
+            "(unless you did so after its last sync)"
         )
         output.say(f"  {shown}")
 

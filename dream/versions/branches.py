@@ -29,7 +29,7 @@ from dream.errors import GitError, UsageError
 from dream.versions import rewrite
 from dream.versions.age import Age
 from dream.versions.git import Git, is_sha
-from dream.versions.store import stream
+from dream.versions.store import clear_locks, stream
 from dream.workspace import files
 
 FOLDER = "sync"  # in .dream/
@@ -37,6 +37,7 @@ OWN, FETCHED, KNOWN = "refs/heads/dream/", "refs/remotes/", "refs/known/"
 MACHINE = re.compile(r"m-[0-9a-f]{8}")
 SEAL = "seal"  # file on a branch: proves that its writer has the key of this memory
 SECONDS = 120.0  # that a night waits for a remote
+LEFT = 600.0  # seconds after which a lock on a branch of a remote in a folder was left by a git that was killed
 ANONYMOUS = 15.0  # seconds for the host to say whether it gives a remote to anybody
 
 _CONFIGURATION = "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "receive.autogc=false"
@@ -195,9 +196,19 @@ class Branches:
         """Return whether `sha` is `of` or an ancestor of it."""
         return self.git.is_ancestor(sha, of)
 
+    def clear_locks(self, remote: Remote) -> None:
+        """Remove locks that a killed git left: in our copy, which the run lock guards, and in a folder old ones alone.
+
+        Another machine may be writing to the folder at this moment.
+        """
+        clear_locks(self.directory.rglob("*.lock"))
+        if remote.folder is not None:
+            for directory in (remote.folder, remote.folder / ".git"):
+                clear_locks((directory / OWN).glob("*.lock"), after=LEFT, waits=False)
+
     def tidy(self) -> None:
         """Let git pack loose objects when they have become many."""
-        self.git.run("gc", "--auto", "--quiet")
+        self.git.run("gc", "--auto", "--quiet", "--force")  # the gc.pid of one that was killed doesn't count
 
     def drop_old(self) -> None:
         """Delete every object that no ref names any more."""

@@ -104,11 +104,19 @@ def content(branches: Branches, branch: Branch, prefix: str) -> bytes:
     return b"".join(branches.read(branch.listed[part] for part in parts(branch.listed, prefix)))
 
 
+def is_spoken(branch: Branch) -> bool:
+    """Return whether a branch holds messages or quotes: what was said word for word."""
+    return bool(branch.info.get("spoken", months(branch.listed)))
+
+
 def holds(branches: Branches, one: Branch, other: Branch) -> bool:
-    """Return whether a branch has all that another one of the same machine has, in whatever commits."""
+    """Return whether a branch has all that another one of the same machine has, in whatever commits.
+
+    Messages count only where it has not taken back what was said word for word.
+    """
     if not {op.id for op in other.ops} <= {op.id for op in one.ops}:
         return False
-    prefixes = (HISTORY, *months(other.listed))
+    prefixes = (HISTORY, *(months(other.listed) if one.info.get("spoken") is not False else ()))
     return all(names(content(branches, other, each)) <= names(content(branches, one, each)) for each in prefixes)
 
 

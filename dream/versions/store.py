@@ -188,14 +188,8 @@ class GitStore:
 
         A git that outlived its killed parent may still be at work: its lock is given the time that such a lock lasts.
         """
-        for pattern in _LOCKS:
-            for lock in self.git.directory.glob(pattern):
-                with explained("removed", lock), suppress(FileNotFoundError):
-                    if lock.stat().st_mtime < since - 1:
-                        continue  # older than our commit: somebody else's
-                    while time.time() - lock.stat().st_mtime <= STALE:
-                        time.sleep(0.02)
-                    lock.unlink()
+        # One that is older than our commit is somebody else's.
+        clear_locks((lock for pattern in _LOCKS for lock in self.git.directory.glob(pattern)), since=since - 1)
         for report in self.git.directory.glob("fast_import_crash_*"):
             with explained("removed", report):
                 report.unlink(missing_ok=True)
@@ -278,6 +272,20 @@ def stream(
             kind = (modes or {}).get(path, "100644").encode()
             told.append(b"M %s inline %s\n%s" % (kind, _quoted(path), _data(content)))
     return b"".join([*told, b"\nget-mark :1\ndone\n"])
+
+
+def clear_locks(locks: Iterable[Path], *, since: float = 0.0, after: float = STALE, waits: bool = True) -> None:
+    """Remove lock files that were made `since` (seconds of the epoch) and are older than `after` seconds.
+
+    One that is younger is waited for, or stays: the git that made it may be at work.
+    """
+    for lock in locks:
+        with explained("removed", lock), suppress(FileNotFoundError):
+            made = lock.stat().st_mtime
+            while waits and made >= since and time.time() - lock.stat().st_mtime <= after:
+                time.sleep(0.02)
+            if made >= since and time.time() - made > after:
+                lock.unlink()
 
 
 def _mode(path: Path) -> str:

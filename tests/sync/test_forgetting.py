@@ -12,6 +12,7 @@ import pytest
 
 from dream.actions import drop, forget, membership
 from dream.actions.forget import Forgotten
+from tests.cli.commands import dream
 from tests.git.test_crash import die_at, in_a_process
 from tests.sync.test_machines import heard, talk
 from tests.sync.world import Machine, family, rounds
@@ -213,3 +214,68 @@ def test_a_machine_that_is_killed_while_it_follows_goes_on_with_the_next_sync(tm
     assert laptop.memory() == server.memory()
     with server.here() as workspace:
         assert forget.unfinished(workspace) == []
+
+
+def without_key(folder: Path) -> tuple[Machine, Machine]:
+    """A laptop with the key of the memory, and a server that was cloned and has none; both obey each other."""
+    laptop, server = (Machine(folder / name, folder / "remote.git") for name in ("laptop", "server"))
+    laptop.init()
+    know(laptop)
+    server.clone()
+    server.sync()
+    laptop.sync()
+    laptop.trust(server)
+    rounds(laptop, server)
+    return laptop, server
+
+
+def test_a_machine_without_the_key_says_what_to_type_and_follows_first_once_it_has_it(tmp_path: Path) -> None:
+    laptop, server = without_key(tmp_path)
+    forgets(laptop, "marmot")
+    (told,) = [one for one in server.sync().problems if "no key" in one]
+    assert "type `dream sync --trust laptop" in told.replace(laptop_name(laptop), "laptop")
+    assert b"marmot" in everything(server)
+
+    server.trust(laptop)
+    server.add("Works in Lisbon")
+    assert not [one for one in server.sync().problems if "no key" in one]
+    rounds(laptop, server)
+    for one in (laptop, server):
+        assert b"marmot" not in everything(one)
+    assert b"marmot" not in reachable(Path(laptop.remote))
+    assert laptop.memory() == server.memory()
+
+
+def test_what_a_machine_without_the_key_forgets_is_to_be_forgotten_on_another_too(tmp_path: Path) -> None:
+    laptop, server = without_key(tmp_path)
+    done = forgets(server, "marmot")
+    assert not done.whole
+    (told,) = [one for one in done.remains if "type `dream sync --trust" in one]
+    assert told.endswith("and forget it there too")
+
+    server.trust(laptop)
+    forgets(laptop, "marmot")
+    rounds(server, laptop)
+    for one in (laptop, server):
+        assert b"marmot" not in everything(one)
+    assert b"marmot" not in reachable(Path(laptop.remote))
+    assert laptop.memory() == server.memory()
+
+
+def laptop_name(one: Machine) -> str:
+    us = membership.member(one.workspace)
+    assert us is not None
+    return us.name
+
+
+def test_trust_names_no_command_that_was_typed_there_already(tmp_path: Path) -> None:
+    laptop, server = without_key(tmp_path)
+    with laptop.here() as workspace:
+        first = dream("sync", "--trust", laptop_name(server), "-w", workspace.root).out
+    assert f"run there `dream sync --trust {laptop_name(laptop)}`" in first
+    with server.here() as workspace:
+        typed = dream("sync", "--trust", laptop_name(laptop), "-w", workspace.root, stdin=first.split()[-1] + "\n").out
+    assert "run there" not in typed
+    rounds(server, laptop)
+    with laptop.here() as workspace:
+        assert "run there" not in dream("sync", "--trust", laptop_name(server), "-w", workspace.root).out

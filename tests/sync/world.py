@@ -23,8 +23,8 @@ FILES = ("SOUL.md", "USER.md", "memory/MEMORY.md")
 class Machine:
     """A machine that syncs at `remote`; `clock` says how late it is there."""
 
-    def __init__(self, folder: Path, remote: Path) -> None:
-        self.folder, self.remote, self.clock = folder, str(remote), BEGAN
+    def __init__(self, folder: Path, remote: Path, clock: datetime = BEGAN) -> None:
+        self.folder, self.remote, self.clock = folder, str(remote), clock
         self.workspace = Workspace(folder / "ws")
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -91,9 +91,9 @@ class Machine:
         (self.type if by_hand else self.dream)(file, self.text(file) + f"- {line}\n")
 
 
-def family(folder: Path) -> tuple[Machine, Machine]:
+def family(folder: Path, clock: datetime = BEGAN) -> tuple[Machine, Machine]:
     """Two machines of one memory that obey each other."""
-    laptop, server = (Machine(folder / name, folder / "remote.git") for name in ("laptop", "server"))
+    laptop, server = (Machine(folder / name, folder / "remote.git", clock) for name in ("laptop", "server"))
     laptop.init().sync()
     server.clone()
     server.sync()
