@@ -158,7 +158,8 @@ class Finding:
     `remove` marks a `[FILE-REMOVE]` line: `text` is then the line to take out, or the reason.
     `entries` are the cursors that the finding rests on, ascending. `heading` is the one that a fact goes under, as in
     `[MEMORY/Decisions] fact`, where phase 1 names it. `line` is the line of the file that it takes out, or whose place
-    it takes, where phase 1 names one. `review` says that phase 1 wants a person to look at it first.
+    it takes, where phase 1 names one. `review` says that phase 1 wants a person to look at it first. `waits` is the id
+    of the pending proposal whose place it takes, or which it withdraws; 0 for none.
     """
 
     file: MemoryFile
@@ -169,6 +170,7 @@ class Finding:
     line: str = ""
     because: str = ""
     review: bool = False
+    waits: int = field(default=0, metadata={"json": None})
 
 
 @dataclass(frozen=True, slots=True)

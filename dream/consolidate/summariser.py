@@ -323,7 +323,12 @@ class Summariser:
         window = int(self._model.window * WINDOW_SHARE)
         if settings.max_call_tokens:
             window = min(window, settings.max_call_tokens)
-        own = self._model.count(self._prompt) + self._answer + RETRY_TOKENS + TEMPLATE_TOKENS
+        own = (
+            self._model.count(self._prompt + prompts.runs(prompts.RUNS_TOLD))
+            + self._answer
+            + RETRY_TOKENS
+            + TEMPLATE_TOKENS
+        )
         return max(LEAST_TOKENS, min(CHUNK_TOKENS, window - own))
 
     def item(self, position: int, message: Message) -> Item:
@@ -413,7 +418,9 @@ class Summariser:
         if self._patience.lost(self._now):
             return self._raw(items, Usage(), "the model failed too often in a row and was not asked")
         conversation = self._conversation(items)
-        system, user = prompts.filled(self._prompt, conversation)
+        runs = any(item.message.calls or item.message.role == "tool" for item in items)
+        data = f"{conversation}\n{prompts.runs(prompts.RUNS_TOLD)}" if runs else conversation
+        system, user = prompts.filled(self._prompt, data)
         prompt = [ChatMessage("system", system), ChatMessage("user", user)]
         stated = fidelity.stated({item.position: item.message for item in items if not item.part})
         usage, best, wrong = Usage(), None, ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
@@ -105,11 +105,11 @@ def compose(
     settings: Settings,
     day: date,
     recent: Callable[[MemoryFile], frozenset[str]],
-    withdrawn: Sequence[Proposal] = (),
+    withdrawn: Set[int] = frozenset(),
 ) -> Composed:
     """Compose the change of one dream: the draft within its budgets, new proposals, and the cursor.
 
-    `recent` returns the lines of a file that recent dreams wrote; `withdrawn` proposals are removed from the queue.
+    `recent` returns the lines of a file that recent dreams wrote; the proposals numbered `withdrawn` leave the queue.
     """
     files: dict[str, bytes | None] = {}
     notes: list[str] = []
@@ -128,12 +128,11 @@ def compose(
             moved.append(Moved(path, fitted.archive, fitted.moved))
             notes.append(f"{path} was over its budget: {len(fitted.moved)} older lines moved to {fitted.archive}")
         files[path] = text.encode("utf-8")
-    true = [item for item in come_true(found.pending, draft.texts) if item not in withdrawn]
-    notes += [
-        f"what waited as {item.id} no longer does: the user changed or took back what it says" for item in withdrawn
-    ]
+    pending = [item for item in found.pending if item.id not in withdrawn]
+    true = come_true(pending, draft.texts)
+    notes += [f"what waited as {number} no longer does: it was changed or taken back" for number in sorted(withdrawn)]
     if new or true or withdrawn:
-        left = [item for item in found.pending if item not in true and item not in withdrawn]
+        left = [item for item in pending if item not in true]
         files[PENDING] = render_pending([*left, *new])
     content = bool(files)
     files[CURSOR] = b"%d\n" % cursor

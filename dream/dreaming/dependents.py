@@ -1,8 +1,9 @@
 """Lines that depend on a changed line: they may no longer be true once a dream has edited it.
 
-A dream that changed or removed a line calls the model once more, with the changes, the batch and the whole files. Its
-answer passes the same guards into the same commit; what the model can't decide becomes a question for review. The
-embedded model is not called: instead, every line that contains a name missing from the new line becomes a question.
+A dream that changed or removed a line calls the model once more, with the changes, the batch and the whole files, if
+another line holds a word that the changed one lost. Its answer passes the same guards into the same commit; what the
+model can't decide becomes a question for review. The embedded model is not called: instead, every line that contains a
+name missing from the new line becomes a question.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dream.settings import EMBEDDED
 from dream.text.alike import states
 from dream.text.safe import clean, quoted
 from dream.text.topics import names
-from dream.text.words import without_bullet, without_said_on
+from dream.text.words import content_words, without_bullet, without_said_on
 from dream.workspace.places import KnownPlace
 
 LONGEST_QUESTION = 240  # characters of the changes that a question quotes
@@ -94,8 +95,8 @@ def follow(
     found = changes(editing, before)
     texts = scope.given(editing.draft.texts, place)
     stood = {file: set(lines(text)) for file, text in before.items()}
-    known = {number: at for number, at in references(texts).items() if at[1] in stood[at[0]]}
-    if not found or not known:
+    known = References({number: at for number, at in references(texts).lines.items() if at[1] in stood[at[0]]})
+    if not any(_shares(one, line) for one in found for _, line in known.lines.values()):
         return
     try:
         hanging = (
@@ -108,6 +109,12 @@ def follow(
         return
     cursors = tuple(sorted({cursor for one in found for cursor in one.entries}))
     _settle(editing, list(hanging), found, cursors)
+
+
+def _shares(changed: ChangedLine, line: str) -> bool:
+    """Return whether a line holds a word that a changed line no longer holds."""
+    lost = content_words(changed.old) - content_words(changed.new)
+    return _fact(line) != changed.new and not lost.isdisjoint(content_words(_fact(line)))
 
 
 def _settle(
@@ -135,7 +142,7 @@ def _settle(
 
 def _named(found: Sequence[ChangedLine], known: References) -> Iterator[Dependent]:
     """Yield a question for each line that contains a name which a changed line no longer contains."""
-    for file, line in known.values():
+    for file, line in known.lines.values():
         mine = set(names(line))
         why = next((one for one in found if mine & (set(names(f"- {one.old}")) - set(names(f"- {one.new}")))), None)
         if why is not None:
@@ -165,13 +172,13 @@ def _read(
     left = [row for row in rows if row.strip() and not _ASK.fullmatch(row.rstrip())]
     asked: dict[tuple[MemoryFile, str], str] = {}
     for match in questions:
-        if (at := known.get(match[1].upper())) is not None:
+        if (at := known.lines.get(match[1].upper())) is not None:
             asked[at] = " ".join(clean(re.sub(r"\{[\d,\s]*\}\s*$", "", match[2])).split())[:LONGEST_QUESTION]
     answered: dict[tuple[MemoryFile, str], Dependent] = {}
     if left or not questions:
         text = "\n".join(left)
         for one in phase1.answered(replace(completion, text=text), cursors, known, brief, place).findings:
-            if (one.file, one.line) in known.values():
+            if (one.file, one.line) in known.lines.values():
                 new = "" if one.remove else one.text
                 answered.setdefault((one.file, one.line), Dependent(one.file, one.line, new))
     for (file, line), question in asked.items():

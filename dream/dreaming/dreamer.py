@@ -166,15 +166,16 @@ class Dreamer:
             return self._split_or_set_aside(batch, found, error, mark)
         findings, wanted, stopped = wishes.parted(findings, evidence)
         # 3. Phase 2 edits the draft; guards check every edit. An error up to here leaves the workspace as it was.
+        findings, withdrawn, unheard = queue.withdrawn(findings, evidence)
         findings = scope.scoped(findings, place, evidence, shown.texts)
-        vouched = {cursor for cursor in evidence.heard if evidence.said([cursor])}
-        findings, withdrawn = queue.withdrawn(findings, shown.pending, shown.texts, vouched)
         edited = self._edit(findings, shown, evidence, place, restored)
         findings = tuple(one.finding for one in edited.outcomes)  # including those about dependent lines
-        edited = replace(edited, outcomes=(*edited.outcomes, *stopped, *wishes.outcomes(wanted)))
+        edited = replace(edited, outcomes=(*edited.outcomes, *stopped, *unheard, *wishes.outcomes(wanted)))
         # 4. Files, archive, review queue and cursor land in one commit, or not at all.
+        withdrawn |= {one.finding.waits for one in edited.outcomes if one.state != "refused" and one.finding.waits}
+        pending = [one for one in found.pending if one.id not in withdrawn]
         last = self._numbers.last(found.pending) if edited.held else 0
-        waiting = queue.queued(edited.held, findings, found.pending, last, self._clock())
+        waiting = queue.queued(edited.held, findings, pending, last, self._clock())
         waiting += self._for_everywhere(place, edited, everything, waiting)
         waiting += self._to_forget(wanted, [*found.pending, *waiting])
         report = self._commit(batch, found, edited, waiting, mark, withdrawn=withdrawn)
@@ -267,7 +268,8 @@ class Dreamer:
             return ()
         leave_out = left_out.append if left_out is not None else None
         shown = scope.given(found.texts, place)
-        waiting = queue.waiting([one for one in found.pending if one.file in shown])
+        files = place.files if place and place.is_group else tuple(shown)
+        waiting = queue.waiting([one for one in found.pending if one.file in files])
         findings = phase1.analyse(
             saying, shown, self._models.phase1, self._brief, leave_out, waiting=waiting, evidence=evidence, place=place
         )
@@ -345,7 +347,7 @@ class Dreamer:
         waiting: Iterable[Proposal],
         mark: int,
         note: str = "",
-        withdrawn: Sequence[Proposal] = (),
+        withdrawn: frozenset[int] = frozenset(),
     ) -> BatchReport:
         entries = (batch[0].cursor, batch[-1].cursor) if batch else (self._cursor, self._cursor)
         usage = self._models.meter.since(mark)
@@ -364,6 +366,7 @@ class Dreamer:
         names = self._models.names(mark)
         now = self._clock()
         sessions = len({entry.session for entry in batch if entry.session})
+        found = replace(found, pending=[one for one in found.pending if one.id not in withdrawn])
         landing = Landing(
             report, found, edited, waiting, self._numbers, names, now, note, change.moved, self._batch, sessions
         )

@@ -16,11 +16,22 @@ from dream.memory import like, place_of
 from dream.models import UNKNOWN_LINE, Entry, EntryLine, Finding, MemoryFile
 from dream.provenance import commands
 from dream.provenance.citations import said_words
-from dream.provenance.copied import LONGEST, Copied, OwnText, copied, folded, found_words, points_at, without_notes
+from dream.provenance.copied import (
+    LONGEST,
+    Copied,
+    OwnText,
+    copied,
+    exchanged,
+    folded,
+    found_words,
+    notes,
+    points_at,
+    without_notes,
+)
 from dream.provenance.speakers import have_shared_rules, is_owner, unnamed, without_speaker
 from dream.provenance.voice import names_source, own_text, typed_text
 from dream.text.safe import quoted
-from dream.text.words import content_words, without_bullet, without_said_on
+from dream.text.words import NOT, content_words, without_bullet, without_said_on
 
 REDACTED = "[REDACTED:"  # replaces a secret: words that contained one may not become a rule that every session reads
 LATE = timedelta(days=1)  # between a session and its entry; entries written within it are in the order of the sessions
@@ -67,6 +78,15 @@ class BatchEvidence:
         others = [one for entry in heard for one in entry.others if one.by]
         return copied(unnamed(without_said_on(line), {one.by for one in others}), others, self.words, self.rules)
 
+    def may_change(self, file: MemoryFile, cursors: Iterable[int]) -> bool:
+        """Return whether somebody spoke in these entries who may withdraw or replace what is pending for a file.
+
+        That is the user; where nobody says who that is, anybody; in a group, of its own files, any member.
+        """
+        heard = [self.heard[cursor] for cursor in cursors if cursor in self.heard]
+        anybody = not self.owners or (self.group and bool(place_of(file)))
+        return any(one.said or (anybody and one.others) for one in heard)
+
     def rule(self, line: str, cursors: Iterable[int], more: Sequence[OwnText] = ()) -> Copied | None:
         """Return the user's own words that a rule copies, from these entries or from the messages given besides."""
         return copied(without_said_on(line), [*self.said(cursors), *more], self.words, self.rules)
@@ -74,8 +94,9 @@ class BatchEvidence:
     def written(self, finding: Finding, files: Mapping[MemoryFile, str]) -> Copied | None:
         """Return the user's own words for a rule that phase 1 found; None if it copies none.
 
-        A part of it may be copied from the rule that it replaces, whose words are the user's too. It may be copied from
-        other rules if it keeps the whole replaced rule. In a group a member's later words replace a member's.
+        A part of it may be copied from the rule that it replaces, whose words are the user's too, but not without any
+        new words, nor without the "not" of that rule. It may be copied from other rules if it keeps the whole replaced
+        rule. In a group a member's later words replace a member's.
         """
         heard = (self.heard[cursor] for cursor in finding.entries if cursor in self.heard)
         names = {line.by for one in heard for _, line in one.rows if line.by}
@@ -87,9 +108,15 @@ class BatchEvidence:
         by, named, _ = old.strip().partition(": ")
         if asked is not None and named and not is_owner(by, self.owners):
             return self.rule(text, finding.entries) or asked
-        found = self.rule(text, finding.entries, [OwnText(old)])
-        merged = self.rule(text, finding.entries, [OwnText(without_bullet(row)) for row in rows]) if not found else None
-        return found or (merged if merged and points_at(old, merged.text) else None)
+        if (anew := self.rule(text, finding.entries)) is not None:
+            return anew
+        found = exchanged(text, old, self.said(finding.entries)) or self.rule(text, finding.entries, [OwnText(old)])
+        if found is not None:
+            same = points_at(without_notes(text), old) and set(notes(text)) <= set(notes(old))
+            lost = NOT in content_words(old) and NOT not in content_words(found.text)
+            return None if same or lost else found
+        merged = self.rule(text, finding.entries, [OwnText(without_bullet(row)) for row in rows])
+        return merged if merged and points_at(old, merged.text) else None
 
     def in_own_words(
         self, findings: Iterable[Finding], files: Mapping[MemoryFile, str]

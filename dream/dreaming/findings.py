@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import PurePosixPath
 
 from dream.errors import AnswerCut, AnswerUnusable
 from dream.memory import FORGET, PLACE_NAME, PRIVATE, like, memory_file, place_of
-from dream.models import Finding, MemoryFile
+from dream.models import FileLine, Finding, MemoryFile
 from dream.text.safe import clean, quoted
 from dream.text.words import without_bullet
 
@@ -27,11 +27,33 @@ _FINDING = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(P?[SUMW]\d{1,6})\b[\s:.,–—-]*", re.IGNORECASE)
-_DOUBLES = re.compile(r"\W*=\s*(P?S\d{1,6})\W*", re.IGNORECASE)  # after a number: another rule that says the same
+_DOUBLES = re.compile(r"\W*=\s*(P?[SUMW]\d{1,6})\W*", re.IGNORECASE)  # after a number: another line that says the same
 _SKIP = re.compile(_LIST_MARK + r"\*{0,2}\[SKIP\]", re.IGNORECASE)
 _CURSORS = re.compile(r"[\d\s,;–-]+")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)|(\d+)")
-References = Mapping[str, tuple[MemoryFile, str]]  # `U7` → its file and line, `W2` → a finding pending review
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What the numbers in a prompt refer to: `U7` to a file and its line, `W2` to an edit that is pending review."""
+
+    lines: Mapping[str, FileLine] = field(default_factory=dict)
+    waiting: Mapping[str, Finding] = field(default_factory=dict)
+
+    def text(self, number: str) -> str:
+        """Return what a number says, "" if there is no such number."""
+        if number in self.waiting:
+            return self.waiting[number].text
+        return _fact(self.lines[number][1]) if number in self.lines else ""
+
+    def number(self, finding: Finding) -> str:
+        """Return the number of what a finding replaces or removes, "" if it has none."""
+        waiting = (number for number, one in self.waiting.items() if finding.waits and one.waits == finding.waits)
+        lines = (number for number, line in self.lines.items() if line == (finding.file, finding.line))
+        return next(waiting, None) or next(lines, "")
+
+
+NOTHING_KNOWN = References()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +69,38 @@ def letters(files: Iterable[MemoryFile]) -> dict[str, MemoryFile]:
     return {f"{'P' if place_of(file) else ''}{PurePosixPath(file).name[0]}": file for file in files}
 
 
-def references(texts: Mapping[MemoryFile, str], waiting: Sequence[Finding] = ()) -> dict[str, tuple[MemoryFile, str]]:
-    """Return what each number in the phase 1 prompt refers to: lines of the files, and findings pending review."""
+def references(texts: Mapping[MemoryFile, str], waiting: Sequence[Finding] = ()) -> References:
+    """Return what each number in the phase 1 prompt refers to: lines of the files, and edits pending review."""
     found = {
         f"{letter}{number}": (path, line.rstrip())
         for letter, path in letters(texts).items()
         for number, line in enumerate(texts[path].splitlines(), start=1)
         if line.strip() and not line.startswith("#")
     }
-    return found | {f"W{number}": (one.file, one.text) for number, one in enumerate(waiting, start=1)}
+    return References(found, {f"W{number}": one for number, one in enumerate(waiting, start=1)})
 
 
-def parse(answer: str, cursors: Sequence[int], known: References | None = None, place: str | None = None) -> Analysis:
+def parse(answer: str, cursors: Sequence[int], known: References = NOTHING_KNOWN, place: str | None = None) -> Analysis:
     """Read the findings of `answer`, which was given the entries `cursors` and the numbers `known`.
 
     A finding that names none of those entries rests on all of them. `[FILE-REPLACE M7] fact` becomes the fact and the
-    removal of that line, which follows it. In an answer on a place, by its name, `[SOUL]` and `[MEMORY]` are its own
-    files, and `[SOUL everywhere]` is the top one; None reads findings as `prompts.finding` writes them.
+    removal of that line, which follows it; `[FILE-REPLACE W2] fact` takes the place of a pending edit. In an answer on
+    a place, by its name, `[SOUL]` and `[MEMORY]` are its own files, and `[SOUL everywhere]` is the top one; None reads
+    findings as `prompts.finding` writes them.
     Raises AnswerUnusable when there is neither a finding nor `[SKIP]`, and AnswerCut for more than MAX_FINDINGS.
     """
-    findings: dict[tuple[MemoryFile, bool, str], Finding] = {}
+    findings: dict[tuple[object, ...], Finding] = {}
     unreadable: list[str] = []
     skipped = False
     for line in answer.splitlines():
         if not line.strip() or line.strip().startswith("```"):
             continue
-        found = _findings(line, cursors, known or {}, place)
+        found = _findings(line, cursors, known, place)
         if _SKIP.match(line):
             skipped = True
         elif found:
             for one in found:
-                findings.setdefault((one.file, one.remove, one.text.casefold()), one)
+                findings.setdefault(key(one), one)
             if len(findings) > MAX_FINDINGS:
                 raise AnswerCut(f"the answer holds more than {MAX_FINDINGS:,} findings")
         elif len(unreadable) < MAX_UNREADABLE:
@@ -85,7 +108,12 @@ def parse(answer: str, cursors: Sequence[int], known: References | None = None, 
     if not findings and not skipped:
         shown = f"; it begins {quoted(unreadable[0])}" if unreadable else ""
         raise AnswerUnusable(f"the answer holds neither a [FILE] line nor [SKIP]{shown}")
-    return Analysis(tuple(_paired(list(findings.values()), known or {})), tuple(unreadable))
+    return Analysis(tuple(_paired(list(findings.values()), known)), tuple(unreadable))
+
+
+def key(finding: Finding) -> tuple[object, ...]:
+    """Return what two findings have in common that are one."""
+    return finding.file, finding.remove, finding.waits if finding.remove else 0, finding.text.casefold()
 
 
 def _paired(findings: list[Finding], known: References) -> Iterator[Finding]:
@@ -93,13 +121,15 @@ def _paired(findings: list[Finding], known: References) -> Iterator[Finding]:
 
     A REMOVE that names its line by a number says of no fact that it replaces it: `[FILE-REPLACE M7]` would.
     """
-    lines = {(file, _fact(line)): line for number, (file, line) in known.items() if not number.startswith("W")}
+    lines = {(file, _fact(line)): line for file, line in known.lines.values()}
+    waiting = {(one.file, one.text): one.waits for one in known.waiting.values()}
     for one, after in zip(findings, [*findings[1:], None], strict=False):
-        copied = "" if one.line or not one.remove else lines.get((one.file, _fact(one.text)), "")
+        copied = "" if one.line or one.waits or not one.remove else lines.get((one.file, _fact(one.text)), "")
         goes = after is not None and after.remove and (after.file, after.entries) == (one.file, one.entries)
         beside = goes and after is not None and not after.line and not one.remove
         old = lines.get((one.file, _fact(after.text)), "") if beside and after is not None else ""
-        yield replace(one, line=one.line or copied or old)
+        waits = one.waits or (waiting.get((one.file, _fact(one.text)), 0) if one.remove and not copied else 0)
+        yield replace(one, line=one.line or copied or old, waits=waits)
 
 
 def _findings(line: str, cursors: Sequence[int], known: References, place: str | None) -> list[Finding]:
@@ -115,9 +145,15 @@ def _findings(line: str, cursors: Sequence[int], known: References, place: str |
     text = " ".join(clean(text).split()).strip()
     resting = tuple(sorted({cursor for cursor in cursors if any(low <= cursor <= high for low, high in named)}))
     resting = resting or tuple(sorted(set(cursors)))
-    where, old = known.get(number.upper(), (file, ""))
-    if (other := _DOUBLES.fullmatch(text)) and other[1].upper() in known:
-        text = _fact(known[other[1].upper()][1])
+    if other := _DOUBLES.fullmatch(text):
+        text = known.text(other[1].upper()) or text
+    heading = " ".join(clean(match[5] or "").split()).strip("#* ")
+    if "PRIVATE" in words and like(file) == "SOUL.md":
+        heading = PRIVATE
+    if act and (waiting := known.waiting.get(number.upper())):
+        fact = Finding(file, text, resting, heading=heading, review="REVIEW" in words)
+        return _of_waiting(waiting, fact, remove=act == "-REMOVE", everywhere="EVERYWHERE" in words)
+    where, old = known.lines.get(number.upper(), (file, ""))
     if file == FORGET:
         return [Finding(FORGET, _fact(old) or text, resting)] if old or text else []
     removal = Finding(where, _fact(old) or text, resting, remove=True, line=old, because=text if old else "")
@@ -125,13 +161,27 @@ def _findings(line: str, cursors: Sequence[int], known: References, place: str |
         return [removal] if removal.text else []
     if not text:
         return []
-    heading = " ".join(clean(match[5] or "").split()).strip("#* ")
-    if "PRIVATE" in words and like(file) == "SOUL.md":
-        heading = PRIVATE
     fact = Finding(file, text, resting, heading=heading, line=old if where == file else "", review="REVIEW" in words)
     if place_of(where) != place_of(file):  # a line changes within its scope; what is said of it in a place is beside it
         return [] if act == "-REMOVE" else [replace(fact, line="")]
     return [fact, replace(removal, because="")] if act and old else [fact]
+
+
+def _of_waiting(waiting: Finding, fact: Finding, *, remove: bool, everywhere: bool) -> list[Finding]:
+    """Return what withdraws a pending edit, or takes its place and that of the line which it would replace.
+
+    The new fact belongs where the old one waited, unless the reader names another kind of file, or everywhere.
+    """
+    if remove:
+        return [replace(waiting, entries=fact.entries, remove=True, line="", heading="", because=fact.text)]
+    if not fact.text:
+        return []
+    same = like(fact.file) == like(waiting.file) and not everywhere
+    file = waiting.file if same else fact.file
+    line = waiting.line if file == waiting.file else ""
+    heading = fact.heading or (waiting.heading if same else "")
+    new = replace(fact, file=file, heading=heading, line=line, waits=waiting.waits)
+    return [new, Finding(file, _fact(line), fact.entries, remove=True, line=line)] if line else [new]
 
 
 def _file(match: re.Match[str], place: str | None, *, everywhere: bool) -> MemoryFile | None:

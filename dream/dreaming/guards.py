@@ -54,7 +54,6 @@ GuardName = (
     ]
 )
 
-SUCCEEDS = 0.3  # share of a kept line's words that its replacement must contain
 CORRECTED = 0.5  # share of a line's words that a new line must contain to count as its correction
 ASKED = 5  # rules that one member of a group may have there; more are held for review
 FOUNDED = 0.25  # share of a line's words that its findings must contain
@@ -152,12 +151,12 @@ def restored(case: Case, protected: Protected, settings: Settings) -> Verdict | 
 
 
 def kept_line(case: Case, protected: Protected, settings: Settings) -> Verdict | None:
-    """Allow the removal of a line that a person chose to keep only if a newer fact replaces it."""
+    """Allow the removal of a line that a person chose to keep only if a newer fact replaces it by its number."""
     kept = [fact for fact in protected.rejected if fact.removal and fact.file == case.edit.file]
-    new = " ".join(case.added)
+    replaced = {one.line for one in case.findings if not one.remove} if case.added else set()
     for line in case.gone if kept else ():
         for fact in kept:
-            if same_fact(fact.text, line) and coverage(line, new) < SUCCEEDS:
+            if same_fact(fact.text, line) and line not in replaced:
                 when = f"{fact.at:%Y-%m-%d}"
                 return Verdict("refused", "kept-line", f"a person decided on {when} to keep the line {quoted(line)}")
     return None

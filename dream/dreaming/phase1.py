@@ -9,7 +9,7 @@ from dataclasses import replace
 from dream import prompts
 from dream.dreaming.draft import Brief, shown_to_fit
 from dream.dreaming.evidence import NOTHING_HEARD, BatchEvidence, Heard
-from dream.dreaming.findings import Analysis, References, letters, parse, references
+from dream.dreaming.findings import Analysis, References, key, letters, parse, references
 from dream.errors import AnswerCut, AnswerUnusable, PromptTooLong
 from dream.history import legacy
 from dream.llm import ChatMessage, Completion, Model
@@ -19,7 +19,7 @@ from dream.provenance.commands import HOW_TO, marked
 from dream.redact import redact
 from dream.settings import EMBEDDED
 from dream.text.safe import span
-from dream.text.words import MONTH, content_words, coverage
+from dream.text.words import MONTH, coverage
 from dream.workspace.places import KnownPlace
 
 # Detect lines of an answer that only repeat the prompt: small models copy its examples and header lines. Pure.
@@ -36,15 +36,18 @@ ENTRY_TOKENS = 16  # for the header line of one entry
 PAGE_TOKENS = 64  # least size of a page of a long entry, however small the window or the setting
 FILES_SHARE = 0.5  # largest share of the room for the current files
 FILES_TOKENS = 12_000  # upper bound as well: the files' budgets are below it
-WAITING = 20  # newest findings pending review that phase 1 is shown
+WAITING_SHARE = 0.25  # largest share of the room for what is pending review
+WAITING_TOKENS = 1_000  # upper bound as well: every dream pays for it; the newest are shown, and how many are not
 COPY = (
-    "These lines cannot be written, each for the reason below it. Answer with each of them again: a SOUL line copied "
-    "word for word from one message of the user's (behind `>` in the history), a note in brackets in the talk's words; "
-    "a How to line with `$ ` before nothing but whole commands that worked, as the history has them, “…” round what an "
-    "output says, and no address that only an output gives. Leave out what the user did not say and the agent did not "
-    "run. If none is left, answer [SKIP]:"
+    "These lines cannot be written, each for the reason below it. Answer with each of them again, its number in front: "
+    "a SOUL line copied word for word from one message of the user's (behind `>` in the history), a note in brackets "
+    "in the talk's words; a How to line with `$ ` before nothing but whole commands that worked, as the history has "
+    "them, “…” round what an output says, and no address that only an output gives. Leave out what the user did not "
+    "say and the agent did not run. If none is left, answer [SKIP]:"
 )
 AGAIN = "Answer again: only lines that begin with [SOUL], [USER] or [MEMORY], of what the <history> tells, or [SKIP]."
+_NUMBERED = re.compile(r"\s*(\d{1,3})[.)]\s+\**\[")  # a finding with the number of a question in front
+_LISTED = re.compile(r"[\s*•-]*\[(?!SKIP)")  # a finding without
 Hear = Callable[[Entry], Heard]
 Read = Callable[[Completion], Analysis]
 
@@ -126,17 +129,16 @@ def analyse(
 
     A long entry is read in pages, one call each, so that all of it is read. Secrets are redacted in the prompt and
     again in the answer. `leave_out` is called with each line that names an unknown file or repeats an example of the
-    prompt. `waiting` are findings that a person has not decided on yet, each with the
-    reason why. A rule that is no copy of the user's words goes back to the model once. `place` is where the batch was
-    said, whose two files are among `files` then.
+    prompt. `waiting` are edits that a person has not decided on yet, each with the reason why. A rule that is no copy
+    of the user's words goes back to the model once. `place` is where the batch was said, whose two files are among
+    `files` then.
     Raises AnswerUnusable after one retry, and whatever the model's door raises.
     """
     cursors = [entry.cursor for entry in batch]
-    findings: dict[tuple[str, bool, str], Finding] = {}
-    held = waiting[-WAITING:]
-    known = references(files, [finding for finding, _ in held])
+    findings: dict[tuple[object, ...], Finding] = {}
     name = place.name if place else ""
-    for page, messages in requests(batch, files, model, brief, waiting=held, evidence=evidence, place=place):
+    known = references(files, [finding for finding, _ in _newest(waiting, files, model, brief, name)])
+    for page, messages in requests(batch, files, model, brief, waiting=waiting, evidence=evidence, place=place):
 
         def read(answer: Completion, page: Sequence[Heard] = page, prompt: str = messages[0].content) -> Analysis:
             return _without_echoes(answered(answer, cursors, known, brief, name), prompt, page, files, brief)
@@ -147,7 +149,7 @@ def analyse(
             if leave_out and line.startswith("["):
                 leave_out(line)
         for finding in found.findings:
-            findings.setdefault((finding.file, finding.remove, finding.text.casefold()), finding)
+            findings.setdefault(key(finding), finding)
     return tuple(findings.values())
 
 
@@ -162,8 +164,9 @@ def requests(
     place: KnownPlace | None = None,
 ) -> Iterator[tuple[list[Heard], list[ChatMessage]]]:
     """Yield each page of `batch` and the prompt that asks for its findings."""
+    held = _pending(waiting, files, model, brief, place.name if place else "")
     for page in _pages(batch, model, brief, evidence):
-        yield page, _prompt(page, files, model, brief, waiting, place)
+        yield page, _prompt(page, files, model, brief, held, place)
 
 
 def _ask(messages: Sequence[ChatMessage], cursors: Sequence[int], model: Model, read: Read) -> Analysis:
@@ -199,35 +202,56 @@ def _copied_again(
     if model.name == EMBEDDED:
         return found
     doubts = {one: why for one in found.findings if (why := _doubt(one, evidence, files)) is not None}
-    free = [one for one in doubts if not _is_rule(one) or evidence.said(one.entries)]
-    if not free:
+    members = evidence.group and not evidence.owners
+    open_ones = [one for one in doubts if not _is_rule(one) or members or evidence.said(one.entries)]
+    if not open_ones:
         return found
-    again = "\n".join(f"{shown(one)}\n{prompts.indented(doubts[one])}" for one in free)
+    rows = (f"{number}. {shown(one)}\n{prompts.indented(doubts[one])}" for number, one in enumerate(open_ones, 1))
     taken = {(one.file, one.line) for one in found.findings if one.line and not one.remove}
     said = "\n".join(shown(one) for one in found.findings if not (one.remove and (one.file, one.line) in taken))
-    asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n{again}")]
+    asked = [*messages, ChatMessage("assistant", said), ChatMessage("user", f"{COPY}\n\n" + "\n".join(rows))]
     try:
-        answer = read(model.complete(asked))
-    except (AnswerUnusable, PromptTooLong):
+        completion = model.complete(asked)
+    except PromptTooLong:
         return found
-    findings = list(found.findings)
-    known = {one.text for one in findings}  # what it only says again takes no other's place
-    copies = (one for one in answer.findings if _is_copy(one) and one.text not in known)
-    for new in (one for one in copies if _doubt(one, evidence, files) is None):
-        words, line = content_words(new.text), new.line
-        if alike := [one for one in free if _is_rule(one) == _is_rule(new)]:
-            meant = max(alike, key=lambda one: (one.line == line, len(content_words(one.text) & words)))
-            free.remove(meant)
-            findings[findings.index(meant)] = replace(meant, text=new.text, entries=new.entries)
-        else:
-            findings.append(replace(new, line=""))  # one rule came back as two
+    findings, known = list(found.findings), {one.text for one in found.findings}
+    for old, text in _answers_to(open_ones, completion.text):
+        try:
+            answer = read(replace(completion, text=text)).findings
+        except AnswerUnusable:
+            continue
+        new = [one for one in answer if not one.remove and _doubt(one, evidence, files) is None]
+        new = [one for one in new if one.text not in known or (old and one.text == old.text)]
+        new = [one for one in new if old is None or like(one.file) == like(old.file)]
+        if old and new:
+            first = replace(old, text=new[0].text, entries=new[0].entries, heading=new[0].heading or old.heading)
+            findings[findings.index(old)] = first
+        findings += [replace(one, line="", waits=0) for one in new[1 if old else 0 :]]
     return replace(found, findings=tuple(findings))
+
+
+def _answers_to(asked: Sequence[Finding], text: str) -> Iterator[tuple[Finding | None, str]]:
+    """Yield the lines of an answer for each finding asked about: by its number, else in order if there are as many.
+
+    One rule may come back as several. Lines for which no finding can be told come last, for None.
+    """
+    numbered: dict[int, list[str]] = {}
+    for row in text.splitlines():
+        found = _NUMBERED.match(row)
+        numbered.setdefault(int(found[1]) if found else 0, []).append(row)
+    plain = [row for row in numbered.pop(0, ()) if _LISTED.match(row)]
+    if not numbered and len(asked) == 1:
+        numbered, plain = {1: plain}, []
+    elif not numbered and len(plain) == len(asked):
+        numbered, plain = {number: [row] for number, row in enumerate(plain, start=1)}, []
+    for number, one in enumerate(asked, start=1):
+        yield one, "\n".join(numbered.pop(number, ()))
+    yield None, "\n".join([*plain, *(row for rows in numbered.values() for row in rows)])
 
 
 def _line(finding: Finding, known: References, place: str) -> str:
     """Render a finding as phase 1 writes it, with the number of the line that it replaces or removes."""
-    named = (number for number, row in known.items() if row == (finding.file, finding.line) and number[0] != "W")
-    return prompts.finding(finding, finding.heading, place, next(named, ""))
+    return prompts.finding(finding, finding.heading, place, known.number(finding))
 
 
 def _doubt(finding: Finding, evidence: BatchEvidence, files: Mapping[MemoryFile, str]) -> str | None:
@@ -235,10 +259,6 @@ def _doubt(finding: Finding, evidence: BatchEvidence, files: Mapping[MemoryFile,
     if _is_rule(finding) and evidence.written(finding, files) is None:
         return evidence.doubt(finding.text, finding.entries)
     return evidence.unrun(finding.text, finding.entries, (finding.line,)) or None if _has_commands(finding) else None
-
-
-def _is_copy(finding: Finding) -> bool:
-    return _is_rule(finding) or _has_commands(finding)
 
 
 def _has_commands(finding: Finding) -> bool:
@@ -300,15 +320,16 @@ def _prompt(
     files: Mapping[MemoryFile, str],
     model: Model,
     brief: Brief,
-    waiting: Sequence[tuple[Finding, str]],
+    held: str,
     place: KnownPlace | None,
 ) -> list[ChatMessage]:
     """Build the messages with the stable part first, for the provider's prompt cache: prompt, files, new entries."""
     system = _system(brief)
     name = place.name if place else ""
     said = sorted(page, key=lambda one: one.entry.when)  # transcripts are not read in the order of their sessions
-    held = prompts.waiting([(prompts.finding(one, place=name).rpartition(" {")[0], why) for one, why in waiting])
     rows = prompts.history(rendered(one, brief) for one in said)
+    runs = any(one.results or one.entry.kind == "raw" or "tool" in {line.voice for _, line in one.rows} for one in page)
+    rows = f"{rows}\n{prompts.runs(prompts.RUNS_DREAMT)}" if runs else rows
     where = prompts.place(name, group=bool(place and place.is_group))
     news = f"{prompts.today(brief.day)}\n{where}{prompts.owners(brief.settings.owners)}{held}{rows}"
     room = min(brief.room(model, system, news), FILES_TOKENS)
@@ -319,6 +340,30 @@ def _prompt(
 
 def _system(brief: Brief) -> str:
     return prompts.load("phase1", brief.prompts_folder, language=prompts.language(brief.settings.language))
+
+
+def _pending(
+    waiting: Sequence[tuple[Finding, str]], files: Mapping[MemoryFile, str], model: Model, brief: Brief, place: str
+) -> str:
+    """Render what is pending review: the newest edits that fit, and how many others there are."""
+    shown = _newest(waiting, files, model, brief, place)
+    return prompts.waiting([_edit(one, why, files, place) for one, why in shown], len(waiting) - len(shown))
+
+
+def _newest(
+    waiting: Sequence[tuple[Finding, str]], files: Mapping[MemoryFile, str], model: Model, brief: Brief, place: str
+) -> Sequence[tuple[Finding, str]]:
+    room = min(WAITING_TOKENS, int(brief.room(model, _system(brief)) * WAITING_SHARE)) if waiting else 0
+    first = len(waiting)
+    while first and (room := room - model.count(" ".join(_edit(*waiting[first - 1], files, place)))) >= 0:
+        first -= 1
+    return waiting[first:]
+
+
+def _edit(one: Finding, why: str, files: Mapping[MemoryFile, str], place: str) -> tuple[str, str]:
+    """Render a pending edit, with the number of the line that it would replace or remove, and its reason."""
+    number = references(files).number(replace(one, waits=0))
+    return prompts.finding(one, place=place, number=number).rpartition(" {")[0], why
 
 
 def _history_room(model: Model, brief: Brief) -> int:

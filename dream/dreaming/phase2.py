@@ -28,7 +28,7 @@ from dream.llm import ChatMessage, Completion, Json, Model, Tool, ToolCall
 from dream.memory import MEMBERS, PRIVATE, TEMPLATES, like
 from dream.models import Finding, MemoryFile, Outcome
 from dream.settings import Settings
-from dream.text.alike import nearest, states
+from dream.text.alike import states
 from dream.text.safe import quoted
 from dream.text.words import standing, without_bullet
 
@@ -77,7 +77,6 @@ UNSETTLED = "the edit agent's answer could not be used; it is asked again"
 MAX_STEPS = 20  # rounds; in the program that dream descends from, more did not help (20 of 20 was worse than 15)
 MAX_BARREN_STEPS = 3  # rounds in a row in which no call succeeded end the loop
 MAX_CALLS_A_STEP = 64  # tool calls answered in one round
-REMOVE_AT = 0.6  # share of a removal's content words that a line must contain to be the one meant
 COPIED = 12  # characters of a removal that a line begins with, or of a line that is a part of it
 LONGEST_TITLE = 40  # characters of a new heading
 _BRACKETS = re.compile(r"[.。]?\s*[(（][^()（）]*[)）][.。]?|[.。]")
@@ -272,12 +271,9 @@ def settle(editing: Editing) -> None:
 
 
 def remove_plainly(editing: Editing, number: int) -> None:
-    """Remove the line that a removal names, copies or nearly copies, and add the fact that replaces it."""
+    """Remove the line that a removal names or copies, and add the fact that replaces it."""
     finding = editing.findings[number - 1]
     line = _line_of(editing, finding)
-    if line is None:
-        score, near = nearest(finding.text, lines(editing.draft.texts[finding.file]))
-        line = near if score >= REMOVE_AT else None
     if line is None:
         editing.decide(number, "present", "no such line is in the file")
     else:

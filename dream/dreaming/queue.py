@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import datetime
 
 from dream import prompts
-from dream.dreaming.draft import Draft, added, gone, lines
+from dream.dreaming.draft import Draft, added, gone, lines, section
 from dream.dreaming.editing import HeldEdit
+from dream.dreaming.evidence import BatchEvidence
 from dream.dreaming.guards import Verdict
-from dream.memory import memory_file
 from dream.models import IMPORTS, Finding, MemoryFile, Outcome, Proposal
-from dream.text.alike import same_fact
-from dream.text.words import without_said_on
+from dream.text.safe import quoted
+from dream.text.words import without_bullet, without_said_on
+
+LONGEST = 300  # characters of a pending edit, and of its reason, that phase 1 is shown
 
 
 def queued(
@@ -69,41 +72,45 @@ def come_true(pending: Sequence[Proposal], texts: Mapping[MemoryFile, str]) -> l
 
 
 def withdrawn(
-    findings: Sequence[Finding], pending: Sequence[Proposal], texts: Mapping[MemoryFile, str], vouched: Set[int]
-) -> tuple[tuple[Finding, ...], tuple[Proposal, ...]]:
-    """Separate out findings that retract a pending proposal, and return those proposals: no review is needed.
+    findings: Sequence[Finding], evidence: BatchEvidence
+) -> tuple[tuple[Finding, ...], frozenset[int], list[Outcome]]:
+    """Separate out findings that withdraw a pending proposal; return the numbers of these, and what is refused.
 
-    Such a removal names no line of the file, and cites one of the `vouched` entries, in which the user spoke.
+    Only who may change what is pending withdraws it, or has another line take its place.
     """
     left: list[Finding] = []
-    taken: dict[int, Proposal] = {}
-    for finding in findings:
-        back = [item for item in pending if finding.remove and item.file == finding.file and _says(item, finding.text)]
-        stands = any(same_fact(finding.text, line) for line in lines(texts[finding.file]))
-        if not back or stands:
-            left.append(finding)
-        elif not vouched.isdisjoint(finding.entries):
-            taken.update((item.id, item) for item in back)
-    return tuple(left), tuple(taken.values())
-
-
-def _says(proposal: Proposal, text: str) -> bool:
-    """Return whether a proposal would add the fact that a removal retracts."""
-    waiting = [_uncited(one).partition("] ") for one in proposal.findings]
-    return any(not tag.endswith("-REMOVE") and same_fact(fact, text) for tag, _, fact in waiting)
+    taken: set[int] = set()
+    refused: list[Outcome] = []
+    for one in findings:
+        may = evidence.may_change(one.file, one.entries)
+        if not one.waits or not one.remove:
+            left.append(one if may else replace(one, waits=0))
+        elif may:
+            taken.add(one.waits)
+        else:
+            reason = f"what waits as {one.waits} stays: no message of the user's is cited for it"
+            refused.append(Outcome(one, "refused", reason))
+    return tuple(left), frozenset(taken), refused
 
 
 def waiting(pending: Sequence[Proposal]) -> list[tuple[Finding, str]]:
-    """Return the findings pending review, each once with its reason, as phase 1 is shown them."""
-    found: dict[str, tuple[Finding, str]] = {}
+    """Return what each pending edit would add or remove, with its reason, as phase 1 is shown it.
+
+    What another tool remembers is left out: the user has said none of it yet.
+    """
+    found: list[tuple[Finding, str]] = []
     for item in pending:
-        for one in item.findings if item.guard not in IMPORTS else ():  # the user has said none of it yet
-            tag, _, fact = _uncited(one)[:300].partition("] ")
-            file = memory_file(tag.lstrip("[").removesuffix("-REMOVE"))
-            if file is not None and fact:
-                remove = tag.endswith("-REMOVE")
-                found.setdefault(one, (Finding(file, fact, item.entries, remove=remove), item.reason[:300]))
-    return list(found.values())
+        new, old = added(item.old_text, item.new_text), gone(item.old_text, item.new_text)
+        shown = [line for line in new or old if not line.startswith("#")]
+        if item.file is None or item.guard in IMPORTS or not shown:
+            continue
+        text = " / ".join(" ".join(without_bullet(line).split()) for line in shown)[:LONGEST]
+        heading = section(item.new_text, shown[0]) or item.under
+        line = old[0] if len(old) == 1 else ""
+        one = Finding(item.file, text, item.entries, not new, heading.lstrip("# "), line, waits=item.id)
+        # The reason ends with the line itself, which the reader has just read.
+        found.append((one, item.reason.removesuffix(f": {quoted(shown[0])}")[:LONGEST]))
+    return found
 
 
 def is_about(proposal: Proposal, outcome: Outcome) -> bool:

@@ -62,7 +62,8 @@ def scoped(
             continue
         else:
             narrowed.add(one.line)
-            found.append(replace(one, file=soul if one.file == "SOUL.md" else memory, line="", heading=""))
+            file = soul if one.file == "SOUL.md" else memory
+            found.append(replace(one, file=file, line="", heading="", waits=0))
     return tuple(found)
 
 

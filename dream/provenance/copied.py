@@ -34,13 +34,14 @@ from dream.text.words import NOT, content_words
 
 LONGEST = 240  # characters of a rule; a longer one is held until a person shortens it
 STANDS_FOR = 3  # words of the message that a note may replace at most
+LONGEST_HEARD = 80  # characters of a note whose words were heard here and there; a copied one may be longer
 AT_ITS_HEAD = -1  # position of a note before all copied words
 STEM = 4  # first letters that two forms of one word share
 
 # A word, or a place where words are cut out: words on both sides of it do not follow each other.
 _TOKEN = re.compile(rf"{CUT}+|{WORD.pattern}")
-_NOTE = re.compile(r"\[([^\[\]]{1,80})\]")
-_GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*")
+_NOTE = re.compile(r"\[([^\[\]]{1,240})\]")
+_GAP = re.compile(r"\s*(?:…|\.\.\.(?=\s|$))\s*(?![^\[\]]*\])")  # not within a note
 _COMMA = re.compile(rf"[,;:](?=\s)|[，、；：]|\s[-–—]+(?=\s)|[\n{CUT}]")
 _LINE = re.compile(r"\n")
 _BELOW = re.compile(r"([:：]) / (?:[-*•+–] )?")  # between the line that announces a list and its first item
@@ -107,6 +108,36 @@ def found_words(
             found.append(best.text)
         by = by or best.by
     return Copied(" … ".join(found), by) if found else None
+
+
+def exchanged(line: str, rule: str, said: Sequence[OwnText]) -> Copied | None:
+    """Return `rule` with one stretch of its words exchanged for words of the user's that follow each other; else None.
+
+    "no more than 40 lines" becomes "no more than 30 lines" with a message "make it 30". Neither stretch holds a "not".
+    """
+    old, new = _tokens(rule), [word for word, _, _ in _tokens(line)]
+    size = min(len(old), len(new))
+    first = next((at for at in range(size) if old[at][0] != new[at]), size)
+    last = next((at for at in range(size - first) if old[-1 - at][0] != new[-1 - at]), size - first)
+    gone, come = old[first : len(old) - last], new[first : len(new) - last]
+    taken = rule[gone[0][1] : gone[-1][2]] if gone else ""
+    if not come or not (first or last) or NOT in content_words(taken) or "[" in taken or "]" in taken:
+        return None
+    for one in said:
+        mine = own_text(one.text)
+        words = _tokens(mine)
+        for at in range(len(words) - len(come) + 1):
+            if [word for word, _, _ in words[at : at + len(come)]] == come:
+                put = mine[words[at][1] : words[at + len(come) - 1][2]]
+                if NOT in content_words(put) or "\n" in put or CUT in put:
+                    return None
+                start = gone[0][1] if gone else old[first][1] if last else len(rule)
+                end = gone[-1][2] if gone else start
+                space = "" if gone else " "
+                return Copied(
+                    f"{rule[:start]}{space if not last else ''}{put}{space if last else ''}{rule[end:]}", one.by
+                )
+    return None
 
 
 def points_at(line: str, text: str) -> bool:
@@ -233,8 +264,12 @@ def _with_notes(
 
 def _is_heard(note: str, heard: Collection[str]) -> bool:
     """Return whether each content word of a note was heard, in any form, and none is a "not"."""
-    words = [word for word, _, _ in _tokens(note) if content_words(word)]
-    return NOT not in content_words(note) and all(word in heard or _has_form(word, heard) for word in words)
+    words = [word for word, _, _ in _tokens(note) if content_words(word) and len(note) <= LONGEST_HEARD]
+    return (
+        bool(words)
+        and NOT not in content_words(note)
+        and all(word in heard or _has_form(word, heard) for word in words)
+    )
 
 
 def _has_form(word: str, heard: Collection[str]) -> bool:

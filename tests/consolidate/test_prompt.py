@@ -21,7 +21,7 @@ def test_the_prompt_s_example_quotes_the_user_and_code_reads_it() -> None:
     said = system.partition("user: The build hung once")[2].partition("\n")[0]
     answer = system.partition("the answer is\n\n")[2].partition("\n\n")[0]
     lines = cited(answer, {6: Message("user", f"The build hung once{said}")})
-    assert lines[-2] == ("- User wants the agent to use no emoji", EntryLine((6,), "user", "And no emoji, please"))
+    assert lines[-1] == ("- User wants the agent to use no emoji", EntryLine((6,), "user", "And no emoji, please"))
 
 
 def test_the_prompt_is_short() -> None:

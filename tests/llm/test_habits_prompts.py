@@ -25,7 +25,7 @@ QUIET = Settings(timezone="UTC", durable=False)
 TOWNS = ("Osaka", "Tokyo", "Kyoto", "Nara", "Kobe", "Sendai")
 
 
-@pytest.mark.parametrize(("name", "most"), [("consolidate", 870), ("phase1", 1260), ("phase2", 350)])
+@pytest.mark.parametrize(("name", "most"), [("consolidate", 700), ("phase1", 1005), ("phase2", 350)])
 def test_a_prompt_stays_as_short_as_it_is(name: str, most: int) -> None:
     text = prompts.load(name, language=prompts.language(None))
 

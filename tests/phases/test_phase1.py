@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream import prompts
 from dream.dreaming import phase1
 from dream.dreaming.draft import Brief
 from dream.dreaming.evidence import Heard, gather
@@ -50,8 +51,15 @@ def test_the_prompt_holds_the_files_the_day_and_the_entries_in_that_order() -> N
         '<file path="SOUL.md">\n# Soul\n</file>\n<file path="USER.md">\n# User\nU2 - Lives in Osaka\n</file>\n'
         '<file path="memory/MEMORY.md">\n\n</file>\n<today>2026-11-21</today>\n<history>\n'
         "[41] 2026-11-21 03:00 summary\n    - moved to Tokyo (3)\n    - has a cat (4, tool)\n"
-        "    > 3 user: I moved to Tokyo,\n    >   at last\n</history>"
+        f"    > 3 user: I moved to Tokyo,\n    >   at last\n</history>\n{prompts.runs(prompts.RUNS_DREAMT)}"
     )
+
+
+def test_what_is_asked_of_an_agent_s_runs_is_said_only_where_a_tool_spoke() -> None:
+    model = ScriptedModel("[SKIP]")
+    new = replace(entry(41, "- moved to Tokyo"), lines=(EntryLine((3,), "user"),))
+    phase1.analyse([new], FILES, model, BRIEF, evidence=gather([Heard(new, tuple(new.rows()))]))
+    assert "How to" not in "".join(message.content for message in model.calls[0].messages)
 
 
 def test_a_rule_that_is_no_copy_goes_back_once_with_the_user_s_words() -> None:
@@ -79,6 +87,58 @@ def test_a_changed_rule_that_is_no_copy_goes_back_with_its_number_and_may_come_b
         ("emoji are fine", "- emoji are fine", True),
         ("no emoji in commits", "", False),
     ]
+
+
+def test_each_answer_about_a_rule_counts_for_the_one_with_its_number() -> None:
+    files = {**FILES, "SOUL.md": "# Soul\n- answer in French"}
+    heard = evidence("no emoji in commits pls", "write letters in German and sign them Ana")
+    model = ScriptedModel(
+        "[SOUL] No pictograms {1}\n[SOUL-REPLACE S2] Letters go out in German {1}",
+        "2. [SOUL/Letters] write letters in German {1}\n2. [SOUL] sign them Ana {1}\n1. [SOUL] no emoji in commits {1}",
+    )
+    found = phase1.analyse([entry(1, "x")], files, model, BRIEF, evidence=heard)
+    assert "1. [SOUL] No pictograms {1}\n" in model.calls[1].user
+    assert "2. [SOUL-REPLACE S2] Letters go out in German {1}\n" in model.calls[1].user
+    assert [(one.text, one.heading, one.line) for one in found if not one.remove] == [
+        ("no emoji in commits", "", ""),
+        ("write letters in German", "Letters", "- answer in French"),
+        ("sign them Ana", "", ""),
+    ]
+
+
+def test_an_answer_without_numbers_that_settles_only_some_replaces_none_and_is_added() -> None:
+    heard = evidence("no emoji in commits pls", "write letters in German")
+    doubted = "[SOUL] No pictograms {1}\n[SOUL] Letters go out in German {1}"
+    model = ScriptedModel(doubted, "[SOUL] write letters in German {1}")
+    found = phase1.analyse([entry(1, "x")], FILES, model, BRIEF, evidence=heard)
+    kept = ["No pictograms", "Letters go out in German", "write letters in German"]
+    assert [one.text for one in found] == kept
+
+
+GO = "at five in the evening on the day of the show you tell me go or no go, above 40 it is no go, just the word"
+NOTE = "[at five in the evening on the day of the show you tell me go or no go … it is no go, just the word]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said", "new", "written"),
+    [
+        ("no more than 40 lines", "make it 30", "no more than 30 lines", "no more than 30 lines"),
+        ("no more than 40 lines", "make it 30", "no more than 20 lines", None),
+        ("answer in German", "well, and French", "answer in German … and French", "answer in German and French"),
+        ("never commit to main", "please do", "please commit to main", None),
+        ("never commit to main", "please do", "commit to main", None),
+        ("never commit to main", "commit to main is fine", "commit to main is fine", "commit to main is fine"),
+        ("[quotes] give at most 280", "不是280 是300", "[quotes] give at most 300", "[quotes] give at most 300"),
+        (GO, "40 is too much, make it 30", f"{NOTE} make it 30", f"{NOTE} make it 30"),
+    ],
+)
+def test_a_changed_rule_may_keep_words_of_the_old_one_and_needs_new_ones_of_the_user(
+    rule: str, said: str, new: str, written: str | None
+) -> None:
+    heard = replace(evidence(said), rules=[f"- {rule}"])
+    finding = Finding("SOUL.md", new, (1,), line=f"- {rule}")
+    copy = heard.written(finding, {"SOUL.md": f"# Soul\n- {rule}"})
+    assert (copy and copy.text) == written
 
 
 def test_history_cannot_forge_a_section_or_an_entry() -> None:
