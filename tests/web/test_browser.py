@@ -12,6 +12,7 @@ import pytest
 
 from dream.directory import Workspace
 from tests.web.conftest import HOLD, Browser, served, talk
+from tests.web.test_acts import known_places
 from tests.web.test_shown import ATTACKS, PAGES, XSS
 
 if TYPE_CHECKING:
@@ -232,3 +233,28 @@ def test_nothing_that_memory_says_runs_or_is_loaded(visit: Visit, workspace: Wor
 def test_dates_and_numbers_are_as_the_browser_s_language_has_them(visit: Visit) -> None:
     page = visit("/timeline", locale="de-DE", timezone_id="UTC")
     assert "21.11.2026" in page.inner_text("tbody")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_line_moves_only_to_a_file_that_is_chosen_and_two_projects_are_told_apart(
+    visit: Visit, workspace: Workspace, width: int
+) -> None:
+    known_places(workspace)
+    page = visit("/memory?file=memory/MEMORY.md", viewport={"width": width, "height": 900})
+    same, other = (page.get_by_role("button", name=name).bounding_box() for name in ("The same:", "Not the same"))
+    assert same
+    assert other
+    beside = same["x"] + same["width"] < other["x"]
+    assert beside or same["y"] + same["height"] < other["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_role("link", name="The harbour opens").click()
+    page.get_by_role("button", name="Move").click()
+    assert page.locator("select[name=to]:invalid").count() == 1
+    page.select_option("select[name=to]", "places/crumb/MEMORY.md")
+    page.get_by_role("button", name="Move").click()
+    page.get_by_text("Moved to places/crumb/MEMORY.md.").wait_for()
+    assert "harbour" in workspace.read_file("places/crumb/MEMORY.md")
+    page.get_by_role("link", name="places/crumb/MEMORY.md").click()
+    page.get_by_role("button", name="Not the same").click()
+    page.get_by_text("crumb-2 and crumb stay apart.").wait_for()
+    assert page.get_by_role("button", name="Not the same").count() == 0
