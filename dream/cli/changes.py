@@ -213,7 +213,7 @@ def restore_command(
     Examples:
       dream restore 3f9c2a71               memory as it was before 3f9c2a71
       dream restore 3f9c2a71 --only        without 3f9c2a71, with all that came after it
-      dream restore --batch b-7f3a91c2     without all that this run or import committed
+      dream restore --batch b-7f3a91c2     without all that this run, rereading or import committed
       dream restore 3f9c2a71 --dry-run
       dream-restore 3f9c2a71 --yes --forget
     """

@@ -183,7 +183,9 @@ def _report(read: ConsolidateReport, report: RunReport, batch: str, *, as_json: 
     else:
         for diagnostic in read.diagnostics:
             output.problem(str(diagnostic))
-        show.ran(report, dry_run=False)
+        what = f"{show.counted(read.messages, 'message')} of {show.counted(read.sessions, 'session')}"
+        output.say(f"Read {what} again.", fold=True)
+        show.ran(replace(report, usage=read.usage + report.usage))
         if report.commits:
             output.say(f"To undo all of this rereading: dream restore --batch {batch}", fold=True)
     if read.failed:
