@@ -205,7 +205,11 @@ class BatchEvidence:
         """
         shown = self.worked(line, cursors, beside)
         if wrong := next((part for part in commands.marked(line) if part not in shown), ""):
-            return f"no call of the agent's that worked holds the whole of {quoted(wrong)}, nor do the user's words"
+            whole = commands.around(wrong, [one.ran for one in self.results(cursors) if one.ran])
+            hint = f"; a call has `{whole}`" if whole else ""  # in full, to be copied
+            return (
+                f"no call of the agent's that worked holds the whole of {quoted(wrong)}, nor do the user's words{hint}"
+            )
         results, spoken = self.results(cursors), [one.text for each in self._of(cursors) for one in each.messages]
         given = [*(one.text for one in results), *spoken]
         own = [*(one.ran.command for one in results if one.ran), *map(typed_text, spoken)]

@@ -80,6 +80,14 @@ def worked(command: str, runs: Sequence[CommandRun]) -> bool:
     return not runs[place].failed or (not is_last and any(not run.failed for run in runs[place + 1 :]))
 
 
+def around(command: str, runs: Sequence[CommandRun]) -> str:
+    """Return a whole command that worked and of which `command` is only a part; "" if no run has one."""
+    made = (
+        " ".join(" ".join(step.commands[0]).split()) for run in runs if not run.failed for step in steps(run.command)
+    )
+    return next((whole for whole in made if holds(whole, command)), "")
+
+
 def _spans(line: str) -> Iterator[str]:
     return (" ".join(found[2].split()) for found in _CODE.finditer(line))
 

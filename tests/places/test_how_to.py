@@ -168,6 +168,14 @@ def test_a_marked_command_that_nobody_ran_goes_back_to_the_model_once(agent: Age
     assert agent.lines() == ["- Lint failed with F401; without the line `import os` in `api.py` `$ ruff check` passes"]
 
 
+def test_a_command_that_is_only_a_part_of_one_goes_back_with_the_whole(agent: Agent) -> None:
+    agent.works(("ran", "TZ=UTC make check", "41 passed"), summary="- The tests run with `$ make check` {0,1}")
+    part = "[MEMORY/How to] The tests run with `$ make check` {1}"
+    agent.dreams(part, part.replace("make", "TZ=UTC make"))
+    assert "nor do the user's words; a call has `TZ=UTC make check`" in agent.reader.calls[1].user
+    assert agent.lines() == ["- The tests run with `$ TZ=UTC make check`"]
+
+
 def test_what_only_an_output_says_in_backticks_goes_back_to_the_model_once(agent: Agent) -> None:
     agent.works(
         ("ran", "pnpm db:migrate", "Exit code 1\nMissing script: db:migrate"),
