@@ -201,7 +201,7 @@ class Branches:
 
         Another machine may be writing to the folder at this moment.
         """
-        clear_locks(self.directory.rglob("*.lock"))
+        clear_locks((*self.directory.rglob("*.lock"), *self.directory.glob("packed-refs.new")))
         if remote.folder is not None:
             for directory in (remote.folder, remote.folder / ".git"):
                 clear_locks((directory / OWN).glob("*.lock"), after=LEFT, waits=False)
