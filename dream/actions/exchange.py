@@ -98,51 +98,25 @@ class Exchange:
         texts = self._texts()
         before, base = self._base(own or state, known)
         is_untouched = not before.turn and own is None and len({*listed} - {self.member.machine}) and _is_as_made(texts)
-        named = shared_places.Shared(self.workspace)
-        author: Author = lambda file, text, came: self._author(named.path(file), text, came)  # noqa: E731
-        made = [] if is_untouched else derive(base, named.shared(texts), self.member.machine, author)
-        seen = {**before.seen, self.member.machine: max(_highest(made), _highest(own.ops if own else ()))}
-        sends = Outgoing(self.workspace, self.settings, self.branches, self.now, self.unsends)
-        sha, sent = sends.written(self.member, own, made, replace(before, seen=seen), self._signs)
-        own = self._read(self.member.machine, sha)
+        made = [] if is_untouched else self._derived(base, texts)
+        own, sent = self._written(own, made, before)
         # 4. All that is known now is one memory.
         taken = self._taken_in(listed, known) if self.takes else known
         self._places_taken_in(taken)
-        if not self.settings.sync_messages and shared.is_spoken(own):
-            where = ", ".join([self.remote.url, *(one.name for one in taken.values())])
-            self.problems.append(
-                f"What was said word for word before sync_messages = false is still on {where}: `dream sync --unsend` "
-                "takes it off there."
-            )
-        everybody = {**taken, self.member.machine: own}
-        after, folded, waiting = self._folded(everybody, before)
+        after, folded, waiting = self._folded({**taken, self.member.machine: own}, before)
         lost = sorted(folded.lost - base.lost, key=lambda one: (one.file, one.kept, one.lost))
-        try:
-            if shared_places.settle(self.workspace, folded, self.now):
-                return None
-        except UsageError as error:
-            self.problems.append(f"a place keeps its name here: {error}")
-        commit = self._committed(texts, folded, after, (known, taken), lost)
+        commit = None if self._is_settling(folded) else self._committed(texts, folded, after, (known, taken), lost)
         if commit is None:
             return None
         files.write_note(self.workspace.private / STATE, asdict(after))
         # 5. The history of the others, and our branch to the remote.
         entries = sum(self._mirrored(one, known.get(one.machine)) for one in taken.values())
-        if own.sha != listed.get(own.machine):
-            files.checkpoint("before push")
-            try:
-                self._pushed(own.machine, own.sha, listed.get(own.machine))
-            except GitError:
-                if self.branches.listed(self.remote).get(own.machine) == listed.get(own.machine):
-                    raise
-                return None  # somebody wrote our branch anew meanwhile, or another copy of us did
-            files.checkpoint("after push")
-        self.branches.move({KNOWN + own.machine: own.sha, FETCHED + own.machine: own.sha})
-        unclean = [one.name for one in taken.values() if not self._cleaned_there(one, listed)]
-        if self._is_dirty or self._cleaning().is_dirty:
-            self._cleaning().drop_old()
-        elif sent:
-            self.branches.tidy()
+        if not self._sent(own, listed.get(own.machine)):
+            return None
+        unclean = tuple(one.name for one in taken.values() if not self._cleaned_there(one, listed))
+        self._tidied(bool(sent))
+        # 6. What it did, for who asks.
+        self._told_of_messages(own, taken)
         received = sum(len(one.ops) for one in taken.values()) - sum(len(one.ops) for one in known.values())
         return Synced(
             outcome="synced" if commit or sent or received > 0 or entries else "nothing",
@@ -152,24 +126,67 @@ class Exchange:
             sent=len(made),
             received=max(0, received),
             entries=entries,
-            machines=tuple(
-                Other(
-                    one.machine,
-                    one.name,
-                    self._is_obeyed(one),
-                    str(one.info.get("written", "")),
-                    waiting[name],
-                    len(self._signs.all - one.signs),
-                    one.is_sealed,
-                    name not in listed,
-                )
-                for name, one in sorted(taken.items())
-            ),
+            machines=tuple(self._other(one, waiting[name], name in listed) for name, one in sorted(taken.items())),
             forgotten=len(self._signs.all),
-            unclean=tuple(unclean),
+            unclean=unclean,
             lost=tuple(lost),
             problems=tuple(self.problems),
         )
+
+    def _derived(self, base: Folded, texts: Mapping[str, str]) -> list[Op]:
+        """Return the operations that make the files on the disk of those in `base`."""
+        named = shared_places.Shared(self.workspace)
+        author: Author = lambda file, text, came: self._author(named.path(file), text, came)  # noqa: E731
+        return derive(base, named.shared(texts), self.member.machine, author)
+
+    def _written(self, own: Branch | None, made: Sequence[Op], before: FoldState) -> tuple[Branch, int]:
+        """Write what is new to our branch; return it, and how many rows it has more."""
+        seen = {**before.seen, self.member.machine: max(_highest(made), _highest(own.ops if own else ()))}
+        sends = Outgoing(self.workspace, self.settings, self.branches, self.now, self.unsends)
+        sha, sent = sends.written(self.member, own, made, replace(before, seen=seen), self._signs)
+        return self._read(self.member.machine, sha), sent
+
+    def _is_settling(self, folded: Folded) -> bool:
+        """Name and merge our places as the machines have them; return whether any was, so that all begins anew."""
+        try:
+            return shared_places.settle(self.workspace, folded, self.now)
+        except UsageError as error:
+            self.problems.append(f"a place keeps its name here: {error}")
+            return False
+
+    def _sent(self, own: Branch, there: str | None) -> bool:
+        """Push our branch where the remote lacks it; return False where somebody else has written it meanwhile."""
+        if own.sha != there:
+            files.checkpoint("before push")
+            try:
+                self._pushed(own.machine, own.sha, there)
+            except GitError:
+                if self.branches.listed(self.remote).get(own.machine) == there:
+                    raise
+                return False  # it was written anew without what was forgotten, or another copy of us wrote it
+            files.checkpoint("after push")
+        self.branches.move({KNOWN + own.machine: own.sha, FETCHED + own.machine: own.sha})
+        return True
+
+    def _tidied(self, is_longer: bool) -> None:
+        if self._is_dirty or self._cleaning().is_dirty:
+            self._cleaning().drop_old()
+        elif is_longer:
+            self.branches.tidy()
+
+    def _told_of_messages(self, own: Branch, taken: Mapping[str, Branch]) -> None:
+        """Say where messages are that were sent before `sync_messages = false`."""
+        if not self.settings.sync_messages and shared.is_spoken(own):
+            where = ", ".join([self.remote.url, *(one.name for one in taken.values())])
+            self.problems.append(
+                f"What was said word for word before sync_messages = false is still on {where}: `dream sync --unsend` "
+                "takes it off there."
+            )
+
+    def _other(self, one: Branch, waiting: int, is_listed: bool) -> Other:
+        written, behind = str(one.info.get("written", "")), len(self._signs.all - one.signs)
+        obeyed = self._is_obeyed(one)
+        return Other(one.machine, one.name, obeyed, written, waiting, behind, one.is_sealed, not is_listed)
 
     # What the remote holds.
 
