@@ -273,6 +273,15 @@ def test_a_command_that_fails_later_is_replaced_by_its_number(agent: Agent) -> N
     assert agent.lines() == ["- Tests run with `$ just test`, the Makefile is gone"]
 
 
+def test_the_second_answer_may_replace_a_line_without_the_mark(agent: Agent) -> None:
+    agent.works(("ran", "make check", "41 passed"), summary="- Tests run with `$ make check` {1}")
+    agent.dreams("[MEMORY/How to] Tests run with `$ make check` {1}")
+    agent.works(("ran", "just test", "Exit code 1\n1 failed"), summary="- Tests run with `just test`, one fails {0,1}")
+    wrong = "[MEMORY-REPLACE PM4] Tests run with `$ just test` {2}"
+    agent.dreams(wrong, wrong.replace("$ ", ""))
+    assert agent.lines() == ["- Tests run with `just test`"]
+
+
 def test_kept_messages_that_are_read_again_still_say_what_was_run(agent: Agent) -> None:
     from dream.consolidate.reread import Rereading, read_again
 
