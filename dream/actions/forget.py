@@ -383,7 +383,7 @@ def _ours(workspace: Workspace) -> Iterator[tuple[str, Path]]:
     root, private = workspace.root, workspace.private
     inside = (path for folder in (workspace.memory, private) for path in sorted(folder.rglob("*")))
     hidden = (private / "git", private / "git.new", private / branches.FOLDER)
-    for path in (*map(root.joinpath, workspace.files()), *root.glob("*.md.saved"), *inside):
+    for path in dict.fromkeys((*map(root.joinpath, workspace.files()), *root.glob("*.md.saved"), *inside)):
         ours = path.is_file() and not path.is_symlink() and path.name not in _OTHERS
         if ours and not any(path.is_relative_to(folder) for folder in hidden):
             yield str(path.relative_to(root)), path

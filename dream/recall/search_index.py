@@ -31,6 +31,7 @@ from dream.workspace.files import opened
 
 if TYPE_CHECKING:
     from dream.history.history import History
+    from dream.models import Entry
     from dream.recall.prompt import Kept
 
 BATCH = 500  # documents indexed at a time, so that other processes don't wait long
@@ -124,7 +125,8 @@ class SearchIndex:
         """Take in what is new in history and messages; a log that is as it was the last time is not read."""
         log = _stamp(history)
         same = log is not None and self._base.document(LOG) == log
-        while (part := _next(history, self._read(history, same=same), same=same)) is not None:
+        following = _following(history)
+        while (part := _next(history, self._read(history, same=same), following, same=same)) is not None:
             if self._base.change(partial(_take_in, part=part)) is None:
                 raise WorkspaceError("The index of search can't be made, neither on disk nor in memory.")
         if not same:
@@ -379,7 +381,25 @@ def _stamp(history: History) -> list[int] | None:
     return None
 
 
-def _next(history: History, read: Mapping[str, tuple[int, bytes]], *, same: bool) -> _Part | None:
+def _following(history: History) -> Callable[[int], list[Entry]]:
+    """Return a function for the next entries above a cursor; called with the last one it gave, it reads on there."""
+    at = -1
+    found: Iterator[Entry] = iter(())
+
+    def take(cursor: int) -> list[Entry]:
+        nonlocal at, found
+        if cursor != at:
+            found = history.after(cursor)
+        taken = list(islice(found, BATCH))
+        at = taken[-1].cursor if taken else at
+        return taken
+
+    return take
+
+
+def _next(
+    history: History, read: Mapping[str, tuple[int, bytes]], following: Callable[[int], list[Entry]], *, same: bool
+) -> _Part | None:
     for path in history.messages.paths():
         part = _messages(history.messages, path, read.get(path.name, (0, b""))[0])
         if part.after > part.before:
@@ -387,7 +407,7 @@ def _next(history: History, read: Mapping[str, tuple[int, bytes]], *, same: bool
     if same and HISTORY in read:
         return None
     before = read.get(HISTORY, (0, b""))[0]
-    entries = list(islice(history.after(before), BATCH))
+    entries = following(before)
     documents = [
         _Document(
             *(ENTRY, one.session, one.cursor, 0, 0, one.when.toordinal(), None, 0),

@@ -48,7 +48,7 @@ _UNDONE = re.compile(r"revert: undo [0-9a-f]{4,40}$", re.MULTILINE)
 # Control characters but tab and newline; bidi controls; invisible and line-separating characters; surrogates.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _SPAN = re.compile(r"([0-9]+)-([0-9]+)")
-_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_BRACKETS = re.compile(r"\s*\[[^\[\]]*\]")
 _USER = re.compile(r"(?:the )?user (?=\w)", re.IGNORECASE)
 _SHORT_OF_FINDING = re.compile(
     r"\A(dream: (?:tidy: )?(?:(?:[\d,]+ lines?(?: removed)?(?: from [\d,]+ sessions?)?): )?).*?"
@@ -276,7 +276,7 @@ def _plain(text: str) -> str:
     """Return a statement without its quotation marks, brackets and day."""
     from dream.text.words import without_said_on
 
-    plain = without_said_on(clean_line(_BRACKETS.sub(" ", text)))
+    plain = without_said_on(clean_line(_BRACKETS.sub("", text)))
     return _USER.sub("", " ".join(plain.split()).strip('"“”„«»「」 .;,'))
 
 

@@ -436,6 +436,14 @@ def test_a_text_is_utf_8_also_where_the_locale_knows_only_ascii(fresh: Path) -> 
     assert "history.jsonl: 1 time" in dream("forget", "住在京都", "--dry-run", "-w", fresh, **ASCII).out
 
 
+def test_a_preview_of_forget_names_each_file_once(fresh: Path) -> None:
+    (fresh / "memory" / "MEMORY.md").write_text("# Memory\n\n- The barn is red\n")
+
+    shown = dream("forget", "the barn is red", "--dry-run", "-w", fresh).out
+
+    assert shown.count("memory/MEMORY.md: 1 time") == 1
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("words", [["note", b"caf\xe9"], ["note", "-"]])
 def test_a_text_that_is_not_utf_8_is_wrong_usage(fresh: Path, words: list[str | bytes]) -> None:

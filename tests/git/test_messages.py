@@ -32,6 +32,8 @@ def test_a_dream_is_named_for_what_it_applied_rules_first_in_a_few_words() -> No
     assert log.subject("dream", FILES, (41, 60), outcomes=applied[:1], sessions=1) == (
         "dream: 1 line from 1 session: I moved to Lisbon (entries 41–60)"
     )
+    moved = Outcome(Finding("USER.md", "It was 2 March [2 March 2027], it is 3 March", (1,)), "applied")
+    assert log.subject("dream", FILES, outcomes=[moved]) == "dream: 1 line: It was 2 March, it is 3 March"
     assert log.subject("dream", FILES, outcomes=applied[1:2]) == (
         "dream: 1 line: Never run a migration without asking me first…"
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
+import sys
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import FrameType
 
 import hypothesis
 import hypothesis.strategies as st
@@ -96,6 +99,26 @@ def test_a_note_and_a_typed_line_are_found_by_the_next_call(workspace: Workspace
     assert "zeppelin" in texts(workspace, "zeppelin")[0]
     [hit] = workspace.search("bathyscaphe")
     assert (hit.kind, hit.cite, hit.when) == ("memory", "USER.md:3", datetime(2026, 5, 3, tzinfo=UTC))
+
+
+def test_a_long_log_of_another_program_is_read_once_for_its_first_search(tmp_path: Path) -> None:
+    workspace = fresh(tmp_path / "ws", NOW)
+    rows = (f'{{"cursor":{n},"timestamp":"2026-04-03 00:02","content":"Crane {n} passed."}}\n' for n in range(1, 5_001))
+    (tmp_path / "ws" / "memory" / "history.jsonl").write_text("".join(rows))
+    read: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            read[frame.f_code.co_name] += 1
+
+    sys.setprofile(note)
+    try:
+        found = texts(workspace, "crane 4999")
+    finally:
+        sys.setprofile(None)
+
+    assert found[0] == "Crane 4999 passed."
+    assert read["lines"] < 3 * 5_000  # seven times 5,000 where each part begins anew
 
 
 def test_each_citation_opens_what_it_names(workspace: Workspace) -> None:

@@ -178,6 +178,12 @@ def test_search_opens_what_it_finds(browser: Browser) -> None:
     assert "claude-code:s1#" in browser.get(page.links("The harbour opens at nine")[0]).text
 
 
+def test_a_line_that_search_finds_has_a_day_and_no_time_of_day(browser: Browser) -> None:
+    found = browser.client.get("/search?q=harbour&kind=memory").text
+    assert re.search(r'<span data-day="(\d{4}-\d\d-\d\d)" data-long>\1</span>', found)
+    assert "<time" not in found.partition('<ol class="hits"')[2].partition("</ol>")[0]
+
+
 def test_a_line_that_search_finds_leads_to_what_it_rests_on(browser: Browser) -> None:
     found = browser.get("/search?q=harbour&kind=memory").links("The harbour opens at nine")
     assert "claude-code:s1#" in browser.get(found[0]).text
