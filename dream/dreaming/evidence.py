@@ -110,12 +110,14 @@ class BatchEvidence:
             return self.rule(text, finding.entries) or asked
         if (anew := self.rule(text, finding.entries)) is not None:
             return anew
-        found = exchanged(text, old, self.said(finding.entries)) or self.rule(text, finding.entries, [OwnText(old)])
+        found = exchanged(text, old, self.said(finding.entries)) or self.rule(
+            text, finding.entries, [OwnText(old, is_rule=True)]
+        )
         if found is not None:
             same = points_at(without_notes(text), old) and set(notes(text)) <= set(notes(old))
             lost = NOT in content_words(old) and NOT not in content_words(found.text)
             return None if same or lost else found
-        merged = self.rule(text, finding.entries, [OwnText(without_bullet(row)) for row in rows])
+        merged = self.rule(text, finding.entries, [OwnText(without_bullet(row), is_rule=True) for row in rows])
         return merged if merged and points_at(old, merged.text) else None
 
     def in_own_words(

@@ -58,6 +58,12 @@ class OwnText:
 
     text: str
     by: str = ""
+    is_rule: bool = False
+
+    @property
+    def typed(self) -> str:
+        """The text without what the layout of a message shows to be pasted; a rule is the user's as it stands."""
+        return self.text if self.is_rule else typed_text(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ def _places(
 
     `beside` are the content words of its notes and of the other pieces.
     """
-    mine = typed_text(said.text)
+    mine = said.typed
     words = _tokens(mine)
     plain = [word for word, _, _ in _tokens(piece)]
     as_it_stands = False
@@ -210,9 +216,10 @@ def _copy(
     beside: frozenset[str],
 ) -> Copied:
     """Return the words of a text at `span` as they are written, and why they may be no wish of the user."""
-    mine = typed_text(said.text)
+    mine = said.typed
     first, last = _with_signs(mine, *span, *signs)
-    return Copied(_written(mine, first, last, notes), said.by, _doubt(mine, span[0], last, beside))
+    doubt = "" if said.is_rule else _doubt(mine, span[0], last, beside)
+    return Copied(_written(mine, first, last, notes), said.by, doubt)
 
 
 def _doubt(text: str, start: int, end: int, beside: frozenset[str]) -> str:

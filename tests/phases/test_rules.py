@@ -163,6 +163,16 @@ def test_two_rules_become_one_that_keeps_the_words_of_both(tmp_path: Path) -> No
     assert again(workspace, "[SOUL-REPLACE <ask before you push>] answer in German {n}") == kept
 
 
+def test_a_rule_that_begins_with_a_note_keeps_its_words_in_the_one_that_replaces_it(tmp_path: Path) -> None:
+    talk = [TALK[0], Message("user", "i cant stand mushrooms so leave them out\nanswer in German", NOW)]
+    noted = "[mushrooms] leave them out"
+    workspace = dreamt(
+        tmp_path / "ws", talk, "- User has rules {1}", f"[SOUL] {noted} {{1}}\n[SOUL] answer in German {{1}}"
+    )
+    merged = f"[SOUL-REPLACE <{noted}>] {noted} … answer in German {{n}}\n[SOUL-REMOVE] <answer in German> {{n}}"
+    assert again(workspace, merged) == [f"- {noted} … answer in German"]
+
+
 @pytest.mark.parametrize(("last", "left"), [("20", 0), ("25", 1)])
 def test_a_rule_for_a_time_goes_once_its_last_day_is_over(tmp_path: Path, last: str, left: int) -> None:
     summary = f"- User wants the agent to raise no timeouts until {last} November 2026 {{1}}"
