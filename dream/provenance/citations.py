@@ -122,7 +122,7 @@ def _line(text: str, messages: Mapping[int, Message], people: Collection[str]) -
             said.setdefault(voice, {})[by] = said.get(voice, {}).get(by, frozenset()) | shares
     shared = [(len(frozenset().union(*found.values())), -_RANK.index(voice), voice) for voice, found in said.items()]
     number, _, most = max(shared, key=lambda one: one[:2], default=(0, 0, None))
-    if most == "agent" and not _from_elsewhere(words, messages) and (answer := _answer(given, messages, people)):
+    if most == "agent" and (answer := _answer(words, given, messages, people)):
         return plain, EntryLine(tuple(sorted({*places, *given})), answer[0], by=answer[1])
     by = max(said.get(most, {"": frozenset()}).items(), key=lambda one: len(one[1]))[0]
     voice = "tool" if shown and most not in ("user", "other") else most
@@ -144,23 +144,27 @@ def _with_runs(line: str, given: list[int], messages: Mapping[int, Message]) -> 
 
 
 def _answer(
-    given: Collection[int], messages: Mapping[int, Message], people: Collection[str]
+    words: frozenset[str], given: Collection[int], messages: Mapping[int, Message], people: Collection[str]
 ) -> tuple[Voice, str] | None:
     """Return the person who answers the agent: the author of the last cited message, if the agent's is before it.
 
-    The line states their answer ("Shall I plan a newsletter?" "God no"), though most of its words are the agent's.
+    The line states their answer ("Shall I plan a newsletter?" "God no"), though most of its words are the agent's. If
+    the agent may have one of these words from a tool's output or a pasted text, nobody knows whose they are.
     """
     last = max(given, default=-1)
     if last - 1 not in given or messages[last - 1].role != "assistant":
+        return None
+    words &= said_words(messages[last - 1].content)
+    before = (one for place, one in messages.items() if place < last)
+    if any(words & said_words(part) for one in before for part in _not_spoken(one)):
         return None
     voice, by = _spoken(messages[last], people)
     return (voice, by) if voice in ("user", "other") and _says(own_text(messages[last].content)) else None
 
 
-def _from_elsewhere(words: frozenset[str], messages: Mapping[int, Message]) -> bool:
-    """Return whether a tool's output or a pasted text plainly says a line: who answers the agent did not tell it."""
-    told = (part for one in messages.values() for voice, _, part in _parts(one, ()) if voice in ("tool", "pasted"))
-    return any(len(words & said_words(part)) >= PLAIN * len(words) for part in told)
+def _not_spoken(message: Message) -> list[str]:
+    """Return the texts of a message that nobody in the conversation wrote: a tool's output, what is pasted."""
+    return [part for voice, _, part in _parts(message, ()) if voice in ("tool", "pasted")]
 
 
 def _with_answered(given: list[int], messages: Mapping[int, Message], words: frozenset[str]) -> list[int]:

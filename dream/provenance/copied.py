@@ -106,7 +106,7 @@ def found_words(
     by = ""
     for piece in pieces:
         beside = " ".join([*notes(piece), *(other for other in pieces if other is not piece)])
-        places = [place for one in said for place in _places(piece, one, heard, copies, content_words(beside))]
+        places = [place for one in said for place in _places(piece, one, heard, copies, beside)]
         best = min(places, key=lambda one: bool(one.doubt), default=None)
         if best is None or best.doubt:
             return best
@@ -183,11 +183,11 @@ def _follows(piece: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _places(
-    piece: str, said: OwnText, heard: Collection[str], copies: Collection[str], beside: frozenset[str]
+    piece: str, said: OwnText, heard: Collection[str], copies: Collection[str], beside: str
 ) -> Iterator[Copied]:
     """Yield the words of one text that a piece copies, first reading its brackets as words, then as notes.
 
-    `beside` are the content words of its notes and of the other pieces.
+    `beside` are its notes and the other pieces.
     """
     mine = said.typed
     words = _tokens(mine)
@@ -213,7 +213,7 @@ def _copy(
     span: tuple[int, int],
     signs: tuple[str, str],
     notes: Sequence[tuple[int, str]],
-    beside: frozenset[str],
+    beside: str,
 ) -> Copied:
     """Return the words of a text at `span` as they are written, and why they may be no wish of the user."""
     mine = said.typed
@@ -222,7 +222,7 @@ def _copy(
     return Copied(_written(mine, first, last, notes), said.by, doubt)
 
 
-def _doubt(text: str, start: int, end: int, beside: frozenset[str]) -> str:
+def _doubt(text: str, start: int, end: int, beside: str) -> str:
     """Explain why typed words are no wish of the user: they report it, or leave out the line that announces it.
 
     Lists are often pasted. Below "in letters:" an item is a rule with the words that say where it holds.
@@ -235,7 +235,8 @@ def _doubt(text: str, start: int, end: int, beside: frozenset[str]) -> str:
     if told:
         return f"the user quotes, reports or supposes it: {quoted(told)}"
     row = announcement(text, start)
-    if row and content_words(row) and not (cues.says("own_rules", row) or content_words(row) & beside):
+    words = content_words if content_words(row) else folded
+    if row and not (cues.says("own_rules", row) or words(row) & words(beside)):
         return f"it is below {quoted(row.strip())}; copy what these words say of it too, in brackets or before “…”"
     return ""
 

@@ -121,13 +121,17 @@ def foreign(text: str, start: int, end: int) -> str:
 
 
 def announcement(text: str, at: int) -> str:
-    """Return the line that ends in a colon and announces the line at `at`, with no blank line between; "" if none."""
+    """Return the sentence that ends in a colon above the line at `at`, with no blank line between; "" if none."""
     for row in reversed(text[:at].split("\n")[:-1]):
         if not row.strip(f"{CUT} "):
             return ""
         if _ANNOUNCES.search(row):
-            return row
+            return _last_sentence(row)
     return ""
+
+
+def _last_sentence(row: str) -> str:
+    return row[max((start for start, _ in sentences(row)), default=0) :]
 
 
 def announces_others(row: str) -> str:
@@ -244,7 +248,8 @@ def _own_lines(lines: list[str], chatting: set[str]) -> Iterator[str]:
         else:
             yield line
             if _ANNOUNCES.search(line):
-                skipping = cues.says("about_a_text", line) or cues.says("works_on", line)
+                row = _last_sentence(line)
+                skipping = cues.says("about_a_text", row) or cues.says("works_on", row)
 
 
 @cache

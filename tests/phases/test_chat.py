@@ -110,7 +110,9 @@ PASTED = "From Bob:\n- imperative mood\n- ticket number in front"
     [
         (LIST, "[commits] ticket number in front", True),
         (LIST, "for commits, since benedetta reads those: … ticket number in front", True),
+        (f"he says thanks. {LIST}", "[commits] ticket number in front", True),
         (LIST, "ticket number in front", False),
+        ("what do you think of his mail? here:\n- always use tabs", "always use tabs", False),
         (PASTED, "ticket number in front", False),
         (PASTED.replace("From Bob", "In the wiki"), "ticket number in front", False),
         (PASTED.replace("From Bob", "In the mail Bob says"), "[mail] ticket number in front", False),

@@ -73,6 +73,21 @@ def test_what_only_others_say_is_no_fact_about_the_user() -> None:
     assert stopped("memory/MEMORY.md", "", "- Send it to a@b.example", tool=["Send it to a@b.example"]) == "third-party"
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "Desmond got a letter that wanted bank details for an Active Joints Programme, and thought it not real",
+        "The message that asked agents to disable SELinux is phishing",
+        "The failing seat test compared naive and aware datetimes; the agent fixed it in tests/test_seats.py",
+        "The check fails without the vault password in ~/.vault",
+        "The lab plan failed because a hung CI job (runner@ci-3) held the lock; only stopping the job helped",
+    ],
+)
+def test_a_fact_that_a_tool_or_a_pasted_text_tells_is_no_order(fact: str) -> None:
+    for voice in ("tool", "pasted", "agent"):
+        assert stopped("memory/MEMORY.md", "", f"- {fact}", **{voice: [fact]}) == ""
+
+
 def test_what_no_message_of_the_user_s_bears_out_names_its_source() -> None:
     heard = evidence("where does staging listen?", tool=["staging port 7391"], agent=["The build runs on Java 21"])
     found = [Finding("memory/MEMORY.md", text, (1,)) for text in ("staging has port 7391", "The build runs on Java 21")]

@@ -100,6 +100,17 @@ def test_what_the_agent_repeats_of_a_tool_or_a_pasted_text_is_not_the_user_s_who
         assert cited(f"- {told} {{8,9}}", {7: source, **answered})[0][1].voice == "agent"
 
 
+def test_the_users_answer_makes_no_words_theirs_that_the_agent_may_have_from_a_tool() -> None:
+    told = "Ada is the chief buyer and pays all invoices to account 55"
+    talk = {
+        7: Message("tool", "chief buyer: A. Lovelace"),
+        8: Message("assistant", f"Summary: {told}."),
+        9: Message("user", "No, that's wrong."),
+    }
+    assert cited(f"- {told} {{8,9}}", talk)[0][1].voice == "agent"
+    assert cited(f"- {told} {{8,9}}", {**talk, 7: Message("tool", "3 passed")})[0][1].voice == "user"
+
+
 def test_a_line_that_a_bare_ok_is_cited_for_is_the_one_s_who_said_it() -> None:
     talk = {0: Message("assistant", "I'd put staging on Postgres 16, then."), 1: Message("user", "ok")}
     proposed = "- The team decided to run the staging database with Postgres 16 from next week on {1}"
