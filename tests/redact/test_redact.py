@@ -230,6 +230,8 @@ PASTED = [  # text with «what has to go», as people paste it
     "mein token für den server war dings, «glpat-Moorhuhn88xx», den musst du nicht haben",
     "wifi密码 «shanmu-0917-lao» 你贴给客人的时候直接发",
     "PAY_KEY=«pk_bram_Vv03sTq8mZ» bin/rails payments:ping",
+    "el codigo de la alarma es «8814» pa quien vaya",
+    "the bank login is mendhall.treas / «1oldKettle!», i'm putting it here",
     "the padlock on the shed is «4471» if Ingrid asks",
     "el candado de la bici tiene «4471»",
     "door code «6180fake»",
