@@ -15,11 +15,12 @@ from dream.text.words import MONTH, table
 
 COMMON = "common.txt"
 TOLD = 0.82  # share of the longer statement's words, from which two statements say the same
+SCRAP = 2  # letters of what a contraction leaves
 STEM = 6  # letters of a word that its forms have in common
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MONTH = re.compile(MONTH, re.IGNORECASE)
 _CODE = re.compile(
-    r"[\w./~-]*[\w~][./_~-]+[\w./~-]*\w|\b[A-Za-z]+\d+\w*|\b[A-Z]{2,}\b|`[^`]+`|\b[a-z]+[A-Z]\w+|(?<=[㐀-鿿])[A-Za-z][\w-]+"
+    r"[\w./~-]*[\w~][./_~-]+[\w./~-]*\w|\b[A-Za-z]+\d+\w*|\b[A-Z]{2,}\b|`[^`]+`|\b[a-z]+[A-Z]\w+|(?<=[㐀-鿿])[A-Za-z][A-Za-z\d_-]+"
 )
 _NAME = re.compile(r"(?<=[\wà-ÿ,;:)] )[A-ZÀ-Þ][\wà-ÿ’'-]+")
 _COUNTED = re.compile(r"([^\W\d_]{3,}) (?:#|nr\.? ?|no\.? ?)?\d{1,2}(?=\s*[.!,;)]*\s*$)", re.IGNORECASE)
@@ -116,13 +117,19 @@ def _same_frame(new: str, old: str, code: str) -> bool:
     """Return whether a statement tells nothing in other words than an older one, but for values and words of change."""
     known = telling(old, code)
     values = {one for one in _values(new, code) if known.isdisjoint(telling(one, code))}
-    changing = (
+    changing = [
         cue for one in days.codes() for cue in tongue(one).cues["change"]
-    )  # few words may be taken for another's
+    ]  # few words may be taken for another's
     said = known | telling(" ".join((*changing, *values)), code)
-    characters = set("".join(filter(_WIDE_RUN.match, known)))
-    left = {word for word in telling(new, code) - said - _calendar() if not word[:1].isdigit()}
+    characters = set("".join((*filter(_WIDE_RUN.match, known), *changing)))
+    new = cues.pattern("each").sub(" ", new)
+    left = {word for word in telling(new, code) - said - _calendar() if not word[:1].isdigit() and not _is_scrap(word)}
     return all(_WIDE_RUN.match(word) and not characters.isdisjoint(word) for word in left)
+
+
+def _is_scrap(word: str) -> bool:
+    """Return whether a word is what a contraction leaves, as "I've" does a "ve"."""
+    return word.isascii() and len(word) <= SCRAP
 
 
 def shared(new: str, old: str, code: str) -> list[frozenset[str]]:

@@ -27,6 +27,12 @@ def memory(*texts: str) -> list[str]:
         ("The staging server listens on port 8443.", "The staging server listens on port 9443 now.", "8443"),
         ("Die Miete ist 900 Euro.", "Die Miete ist jetzt 950 Euro.", "900"),
         ("灯笼的接口超时是300毫秒。", "我们把灯笼的接口超时改成1500毫秒了。", "300"),
+        ("I use Emacs as my editor.", "I've switched from Emacs to Zed.", "as my"),
+        (
+            "Quarry is deployed on Monday.",
+            "We no longer deploy Quarry on Monday; it is every Friday now.",
+            "is deployed",
+        ),
     ],
 )
 def test_a_new_value_takes_the_place_of_the_old_one(old: str, new: str, gone: str) -> None:
@@ -43,6 +49,7 @@ def test_a_new_value_takes_the_place_of_the_old_one(old: str, new: str, gone: st
         ("The backup goes from Heron to Lynx.", "We moved the demo from Monday to Friday."),
         ("My sister Ines is a nurse.", "My brother Tom is a vet."),
         ("The billing module is owned by Kwame.", "The search index is owned by Aisha."),
+        ("We live in Graz.", "We moved to Postgres last week."),
     ],
 )
 def test_what_is_told_of_something_else_stands_beside_it(one: str, other: str) -> None:
