@@ -69,6 +69,7 @@ _BARE = r"[^\s\"'`<>]{4,64}"
 _HEAD_CHARS = 64  # characters of a value that are checked: enough to judge it, and keeps the time linear
 _TAIL = r"(?=[\s\"'`<>])"
 _MOST_QUOTED = 4000  # characters between quotes
+_SENTENCE_GOES_ON = r"[，。；：、）（！？」』]"
 _NEXT_PAIR = r"[;&,|][ \t]?[\w.-]{1,40}[=:]"
 _UNQUOTED_CODE = r"^[&*@#\\|]"
 _MOST_ROWS = 40  # of a table that are looked at
@@ -310,8 +311,8 @@ def _is_password(lower: str, word: re.Match[str], given: _Assigned) -> bool:
     if given.way in _LOOSE:
         return strong(given.value)
     one = word[0] in ("passphrase", "psk") or given.by == "="  # of several words
-    if " " in given.value and not (one or strong(given.value)):
-        return False
+    if " " in given.value and (word[0] == "pass" or not (one or strong(given.value))):
+        return False  # "all tests pass: `make gen && make test`"
     weak = _is_weak(word[0]) and given.by != "=" and not (given.quoted and _joined(lower, word))
     return looks_secret(given.value, password=True, plain=given.plain and not weak, quoted=given.quoted)
 
@@ -536,8 +537,8 @@ def _direct(spaced: bool) -> re.Pattern[str]:
 
 def _trimmed(value: str) -> str:
     """Cut the sentence's own marks, and the next pair, off a value that is not in quotes."""
-    pair = regex(_NEXT_PAIR).search(value, 1)
-    return (value[: pair.start()] if pair else value).rstrip(".,;:)]}，。；、）")
+    ends = regex(_NEXT_PAIR).search(value, 1) or regex(_SENTENCE_GOES_ON).search(value, 1)
+    return (value[: ends.start()] if ends else value).rstrip(".,;:)]}，。；、）")
 
 
 def _opens_another(lower: str, start: int) -> bool:

@@ -83,6 +83,8 @@ ASSIGNED = [
 ]
 
 ORDINARY = [
+    "构建成功（PASS=14），用户确认是缓存：改了",
+    'all tests pass: `$ export PATH="$(go env GOPATH)/bin:$PATH" && make proto && make test`',
     "玄関と風呂場に手すり(2026年8月22日)",
     "key points: GPT-4-Turbo is fine, see PROJ-1234-Abc",
     "password: z.string().min(8)",
