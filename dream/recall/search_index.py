@@ -125,17 +125,18 @@ class SearchIndex:
         """Take in what is new in history and messages; a log that is as it was the last time is not read."""
         log = _stamp(history)
         same = log is not None and self._base.document(LOG) == log
-        following = _following(history)
-        while (part := _next(history, self._read(history, same=same), following, same=same)) is not None:
+        following, known = _following(history), same
+        while (part := _next(history, self._read(history, known=known), following, same=same)) is not None:
+            known = True  # the log was compared at the first part
             if self._base.change(partial(_take_in, part=part)) is None:
                 raise WorkspaceError("The index of search can't be made, neither on disk nor in memory.")
         if not same:
             self._base.keep(**{LOG: log})
 
-    def _read(self, history: History, *, same: bool) -> Mapping[str, tuple[int, bytes]]:
+    def _read(self, history: History, *, known: bool) -> Mapping[str, tuple[int, bytes]]:
         """Return how far each source was read, and how its last line ends; nothing if a source was changed."""
         found = {name: (read, last) for name, read, last in self._rows("SELECT name, read, last FROM recall_source")}
-        if all((same and name == HISTORY) or _fits(history, name, *known) for name, known in found.items()):
+        if all((known and name == HISTORY) or _fits(history, name, *end) for name, end in found.items()):
             return found
         self._base.change(_empty)
         return {}

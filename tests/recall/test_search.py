@@ -118,6 +118,7 @@ def test_a_long_log_of_another_program_is_read_once_for_its_first_search(tmp_pat
         sys.setprofile(None)
 
     assert found[0] == "Crane 4999 passed."
+    assert read["lines_backwards"] < 3 * 5_000
     assert read["lines"] < 3 * 5_000  # seven times 5,000 where each part begins anew
 
 
