@@ -19,12 +19,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dream.actions import drop, forget, restore, scopes
+from dream.actions import drop, forget, restore, review, scopes
+from dream.models import Proposal
+from dream.workspace.review_files import PENDING, render_pending
 from tests.git.test_crash import die_at, in_a_process
 from tests.sync.test_forgetting import everything, reachable
 from tests.sync.world import FILES, Machine, family, rounds
 
-DEEDS = ("add", "type", "remove", "change", "restore", "note", "drop", "forget", "place", "rename", "merge", "line")
+DEEDS = (
+    "add",
+    "type",
+    "remove",
+    "change",
+    "restore",
+    "note",
+    "drop",
+    "forget",
+    "place",
+    "rename",
+    "merge",
+    "line",
+    "review",
+)
 
 
 class World:
@@ -62,7 +78,8 @@ class World:
         elif deed == "note":
             one.note(f"note {self.number} is word{self.number}")
         else:
-            {"forget": self._forget, "restore": self._restore, "sync": Machine.sync, "kill": self._kill}[deed](one)
+            others = {"forget": self._forget, "restore": self._restore, "review": self._review}
+            (others | {"sync": Machine.sync, "kill": self._kill})[deed](one)
 
     def _edit(self, one: Machine, deed: str) -> None:
         file = self.random.choice(FILES)
@@ -96,6 +113,20 @@ class World:
             if change.parent:
                 self.gone |= {line for name in _files(one) for line in one.text(name).splitlines()}
                 restore.restore(workspace, change.sha, now=one.clock)
+
+    def _review(self, one: Machine) -> None:
+        """Let an edit be held, and a person accept or reject it; what is rejected on one machine goes nowhere."""
+        line = f"- fact {self.number} is word{self.number}\n"
+        with one.here() as workspace:
+            last = max((held.id for held in workspace.pending()), default=0)
+            held = Proposal(last + 1, one.clock, "USER.md", "", line, "x", "held", (), ())
+        one.dream(PENDING, render_pending([*one.workspace.pending(), held]).decode())
+        accepts = self.random.random() < 0.5
+        with one.here() as workspace:
+            if accepts:
+                review.accept(workspace, [held.id], now=one.clock)
+            else:
+                review.reject(workspace, [held.id], now=one.clock)
 
     def _place(self, one: Machine, deed: str) -> None:
         with one.here() as workspace:
