@@ -188,11 +188,11 @@ class BatchEvidence:
     def worked(self, line: str, cursors: Iterable[int], beside: Sequence[str] = ()) -> list[str]:
         """Return the commands in a line that a call which these entries cite shows to have worked.
 
-        What the user says themselves counts too, and what is a command in the lines `beside`, which it replaces.
+        What the user says themselves counts too, and what is marked in the lines `beside`, which it replaces.
         """
         runs = [one.ran for one in self.results(cursors) if one.ran]
         said = [own_text(one.text) for one in self.said(cursors)]
-        before = [part for old in beside for part in commands.in_backticks(old)]
+        before = [part for old in beside for part in commands.marked(old)]
         return [
             part
             for part in commands.in_backticks(line)
@@ -207,6 +207,8 @@ class BatchEvidence:
         """
         shown = self.worked(line, cursors, beside)
         if wrong := next((part for part in commands.marked(line) if part not in shown), ""):
+            if commands.is_fed(wrong):
+                return f"{quoted(wrong)} feeds one command with what another writes, so a person looks at it first"
             whole = commands.around(wrong, [one.ran for one in self.results(cursors) if one.ran])
             hint = f"; a call has `{whole}`" if whole else ""  # in full, to be copied
             return (

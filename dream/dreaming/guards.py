@@ -309,9 +309,13 @@ def third_party(case: Case, protected: Protected, settings: Settings) -> Verdict
     for line in case.added:
         fact = _fact(line)
         source = evidence.source(fact, case.cursors)
+        if like(case.edit.file) == "memory/MEMORY.md":
+            fact = without(fact, marked(fact))  # `command` judges these
         told = ("user", None, "other", "agent") if evidence.group else ("user", None)  # a group tells of itself
-        if _is_how_to(line, case, protected) and evidence.ran(fact, case.cursors):
-            fact = without(fact, evidence.worked(fact, case.cursors))  # only the words around what worked are judged
+        if _is_how_to(line, case, protected) and evidence.ran(_fact(line), case.cursors):
+            fact = without(
+                fact, evidence.worked(_fact(line), case.cursors)
+            )  # only the words around what worked are judged
         elif source.voice not in told and normative(fact):
             reason = f"it says what ought to be, and {_whose(source, evidence)}"
             return Verdict("held", "third-party", f"{reason}: {quoted(line)}")

@@ -80,6 +80,13 @@ def worked(command: str, runs: Sequence[CommandRun]) -> bool:
     return not runs[place].failed or (not is_last and any(not run.failed for run in runs[place + 1 :]))
 
 
+def is_fed(command: str) -> bool:
+    """Return whether one part of a command reads what another one writes: `a | b`, `a <(b)`."""
+    made = steps(command)
+    fed = (word.startswith(("<(", ">(")) for step in made for words in step.commands for word in words)
+    return any(len(step.commands) > 1 for step in made) or any(fed)
+
+
 def around(command: str, runs: Sequence[CommandRun]) -> str:
     """Return a whole command that worked and of which `command` is only a part; "" if no run has one."""
     made = (
@@ -95,11 +102,12 @@ def _spans(line: str) -> Iterator[str]:
 def _ends(command: str, call: str) -> bool | None:
     """Return whether a call ends with a command that it contains as a whole; None if it doesn't contain it.
 
-    What the command is piped into, and where its output goes, may be left out. A command after `||` runs only where the
-    one before it fails.
+    What the call pipes a command into, and where its output goes, is left out of the command; a command with a pipe or
+    a process substitution claims more than it shows. With a redirection or a comment it must stand in the call word for
+    word. A command after `||` runs only where the one before it fails.
     """
     wanted, made = steps(command), steps(call)
-    if not wanted:
+    if not wanted or is_fed(command) or not _has_the_rest(command, call):
         return None
     for start in range(len(made) - len(wanted) + 1):
         pairs = list(zip(wanted, made[start : start + len(wanted)], strict=True))
@@ -109,11 +117,30 @@ def _ends(command: str, call: str) -> bool | None:
     return None
 
 
+def _has_the_rest(command: str, call: str) -> bool:
+    """Return whether a call holds a command's redirections, heredocs and comments, if there are any."""
+    root = _parser().parse(command.encode("utf-8", "replace")).root_node
+    return not any(node.type in _BESIDE for node in _below(root)) or " ".join(command.split()) in " ".join(call.split())
+
+
+def _below(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        yield child
+        yield from _below(child)
+
+
+def _ends_early(root: Node, call: str) -> bool:
+    """Return whether a heredoc ends for the parser where it doesn't for the shell: not on a line of its own."""
+    rows = call.split("\n")
+    ends = (node for node in _below(root) if node.type == "heredoc_end")
+    return any(rows[node.start_point[0]].lstrip("\t" if "<<-" in call else "") != _text(node) for node in ends)
+
+
 @lru_cache(maxsize=4096)
 def steps(call: str) -> tuple[Piped, ...]:
-    """Return the pipelines that a call runs one after another; none if it can't be parsed."""
+    """Return the pipelines that a call runs one after another; none if it can't be parsed as the shell does."""
     root = _parser().parse(call.encode("utf-8", "replace")).root_node
-    if root.has_error:
+    if root.has_error or _ends_early(root, call):
         return ()
     found: list[tuple[str, list[tuple[str, ...]]]] = []
     between = ""
