@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -251,7 +252,14 @@ def _whole(name: str, arguments: object) -> str:
 
 def _command(arguments: object) -> str:
     given = first(arguments, *_COMMANDS) if isinstance(arguments, dict) else None
-    return _telling(given).strip() if isinstance(given, str | list) else ""
+    if isinstance(given, list) and len(words := [word for word in given if isinstance(word, str)]) == len(given):
+        return (_of_shell(words) or shlex.join(words)).strip()
+    return given.strip() if isinstance(given, str) else ""
+
+
+def _of_shell(words: list[str]) -> str:
+    """Return the command that `bash -lc COMMAND` gives a shell, else ""."""
+    return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else ""
 
 
 def _telling(arguments: object) -> str:
@@ -259,8 +267,7 @@ def _telling(arguments: object) -> str:
         return arguments
     if isinstance(arguments, list):
         words = [word for word in arguments if isinstance(word, str)]
-        shell = len(words) == 3 and words[1] in ("-c", "-lc")
-        return words[2] if shell else " ".join(words)
+        return _of_shell(words) or " ".join(words)
     if not isinstance(arguments, dict):
         return ""
     names = [name for name in _TELLING if name in arguments] + list(arguments)

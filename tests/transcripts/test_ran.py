@@ -27,11 +27,12 @@ def codex(output: object) -> list[object]:
     return [*rows, *({"type": "response_item", "payload": one} for one in (call, told))]
 
 
-def claude(error: bool) -> list[object]:
+def claude(error: bool, **kept: object) -> list[object]:
     call = BASH | {"type": "tool_use", "input": {"command": "make"}}
     told = {"type": "tool_result", "tool_use_id": "c", "content": "x", "is_error": error}
     said = (("assistant", [call]), ("user", [told]))
-    return [{"type": who, "uuid": who, "message": {"role": who, "content": content}} for who, content in said]
+    rows = [{"type": who, "uuid": who, "message": {"role": who, "content": content}} for who, content in said]
+    return [rows[0], rows[1] | {"toolUseResult": kept}] if kept else rows
 
 
 def openai(content: str, **more: object) -> list[object]:
@@ -120,6 +121,7 @@ def cursor(result: dict[str, Any], **more: object) -> Any:
         (nanobot("STDERR:\nx\n\nExit code: 2"), True),
         (nanobot("Error: Command timed out after 60 seconds"), True),
         (nanobot("x"), None),
+        (claude(False, interrupted=True), True),
         (cursor({"output": "x", "exitCode": 0, "rejected": False}), False),
         (cursor({"output": "x", "exitCode": 1}), True),
         (cursor({"output": "x"}, additionalData={"status": "error"}), True),
@@ -136,3 +138,10 @@ def test_whether_a_command_failed_is_read_of_every_client(tmp_path: Path, value:
         document(path, value)
     pairs, _ = read(path)
     assert [message.ran for _, message in pairs if message.role == "tool"] == [CommandRun("make", failed)]
+
+
+def test_a_call_given_as_a_list_keeps_each_word_apart(tmp_path: Path) -> None:
+    rows: list[Any] = codex("x")
+    rows[1]["payload"]["arguments"] = json.dumps({"command": ["git", "commit", "-m", "Fix CI; make nuke"]})
+    pairs, _ = read(lines(tmp_path / "s.jsonl", *rows))
+    assert [one.ran.command for _, one in pairs if one.ran] == ["git commit -m 'Fix CI; make nuke'"]

@@ -76,11 +76,16 @@ def _sender(row: Json) -> str | None:
 
 
 def _content(row: Json, said: Json) -> object:
-    """Return what a row says; of answers to questions what the client keeps of them, which a sentence can't."""
+    """Return what a row says; of answers to questions what the client keeps of them, which a sentence can't.
+
+    A command that was interrupted counts as failed, whatever the result says.
+    """
     content, kept = parts.first(said, "content", "text"), parts.table(row, "toolUseResult")
+    results = [block for block in parts.tables(said, "content") if block.get("type") == "tool_result"]
+    if kept.get("interrupted") is True:
+        return [block | {"is_error": True} if block in results else block for block in parts.tables(said, "content")]
     if "questions" not in kept or "answers" not in kept:
         return content
-    results = [block for block in parts.tables(said, "content") if block.get("type") == "tool_result"]
     answers, notes = parts.table(kept, "answers"), parts.table(kept, "annotations")
     if len(results) != 1:
         return content
