@@ -157,10 +157,15 @@ class Settings:
         return ", ".join(dict.fromkeys(map(self.model_for, jobs)))
 
     @property
+    def receivers(self) -> tuple[str, ...]:
+        """Name the models that may receive what is read, fallbacks too: all but `embedded`, which sends nothing."""
+        named = dict.fromkeys((*map(self.model_for, JOBS), *self.fallbacks))
+        return tuple(model for model in named if model != EMBEDDED)
+
+    @property
     def clients(self) -> tuple[str, ...]:
         """Name the agent clients that are asked as models."""
-        named = dict.fromkeys((*map(self.model_for, JOBS), *self.fallbacks))
-        return tuple(model for model in named if is_client(model))
+        return tuple(model for model in self.receivers if is_client(model))
 
     @property
     def day_tokens(self) -> int:

@@ -66,7 +66,7 @@ def reread_command(
     _tell(workspace, wanted, shares, settings, as_json=as_json, alone=estimate)
     if estimate or not shares:
         return 0
-    if wanted.model != EMBEDDED:
+    if settings.receivers:
         group.only_a_person("What was said long ago", "dream reread")
     if not (yes or (not as_json and group.somebody_answers() and group.confirmed("Read it again?"))):
         output.problem("Nothing was read; add --yes to read without asking.")
@@ -154,12 +154,15 @@ def _show_cost(tokens: int, settings: Settings) -> None:
     """Show which model would receive these tokens, and the estimated cost with the dreams."""
     from dream.llm import card
 
-    model = settings.model_for("consolidator")
+    receivers = settings.receivers
     expected = Usage(0, int(tokens * (1 + DREAM)), int(tokens * SUMMARY))
-    usd = card(model).cost(expected)
+    usd = card(receivers[0]).cost(expected) if receivers else 0
     cost = "free" if usd == 0 else f"about ${usd:.2f}" if usd is not None else "price not known"
-    whose = "reads it on this machine" if model == EMBEDDED else "receives all of it, with secrets marked"
-    output.say(f"{model} {whose}; about {expected.tokens:,} tokens in all, {cost}.", fold=True)
+    named = (
+        f"{' and '.join(receivers)} {'receive' if len(receivers) > 1 else 'receives'} all of it, with secrets marked"
+    )
+    told = named if receivers else f"{EMBEDDED} reads it on this machine"
+    output.say(f"{told}; about {expected.tokens:,} tokens in all, {cost}.", fold=True)
 
 
 def _read(

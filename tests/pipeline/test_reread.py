@@ -89,6 +89,14 @@ def test_what_the_model_has_read_already_it_reads_again_only_on_request(workspac
     assert dream("reread", "--estimate", "--again", "-w", workspace.root).out.startswith("crumb: 6 sessions")
 
 
+def test_whichever_job_a_model_does_it_is_named_and_no_agent_may_start_it(workspace: Workspace) -> None:
+    asked = ("reread", "--again", "-s", "phase1_model=openai/other", "-w", workspace.root)
+    assert "openai/other receives all of it, with secrets marked" in dream(*asked, "--estimate").out
+    done = dream(*asked, "--yes", CLAUDECODE="1")
+    assert done.status == 2
+    assert "is for a person to decide" in done.err
+
+
 def test_lines_of_the_old_reading_give_way_and_what_a_person_decided_stays(workspace: Workspace) -> None:
     soul = workspace.root / "places" / "crumb" / "SOUL.md"
     soul.write_text(soul.read_text().replace("Tests must never read", "Tests must really never read"))
