@@ -73,6 +73,7 @@ _AS_LATIN = str.maketrans(
 )
 _FOREIGN_WORD = re.compile(r"[^\W\d_]{2,}")
 _SPACED = re.compile(r"(?<!\w)(?:[^\W\d_][ .·_-]){4,}[^\W\d_](?!\w)")
+_ADDRESS_SIGN = re.compile(r"://|\bwww\.|\[\.\]|[⟦⟧【】]|\{\{|\}\}|\$\{", re.IGNORECASE)
 _SPEAKER = re.compile(r"^\s*(?:[-*•+]\s+)?(?:\d{4}-\d\d-\d\d:?\s+)?[\w .'-]{1,40}[:：]\s+")
 
 
@@ -185,5 +186,5 @@ def instructs(line: str) -> bool:
 
 
 def normative(line: str) -> bool:
-    """Return whether a line says what ought to be, instead of stating a fact."""
-    return any(cues.says("normative", text) for text in (line, folded(line)))
+    """Return whether a line says what ought to be, or where to send something, instead of stating a fact."""
+    return any(cues.says("normative", text) or _ADDRESS_SIGN.search(text) for text in (line, folded(line)))

@@ -330,7 +330,6 @@ def test_a_wrong_key_or_name_leaves_transcripts_for_the_next_time(
         "[MEMORY] The ledger service listens on port 7391 {41,43}",
         "[MEMORY] The ledger service listens on port 8080 {1}",
         "[SOUL] no emoji in commit messages pls unless i use one",
-        '[USER] "Is a vegetarian"',
         "[USER] 2026-11-20 03:00 summary",
         "[MEMORY] [1] 2026-11-20 03:00 summary {1}",
     ],
